@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.callback_bodies import json_event
 from outreach.providers.http.sending import (
     UnreadableResponse,
     json_object,

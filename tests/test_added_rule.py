@@ -53,7 +53,7 @@ async def test_a_wave(
 
 
 @pytest.mark.virtual_time(start=datetime(2026, 3, 8, 12, 0, tzinfo=NEW_YORK))
-async def test_what_is_told(
+async def test_the_rule_is_named_everywhere(
     outreach_engine: Outreach, outreach_workspace: Workspace, outreach_carrier: ScriptedCarrier
 ) -> None:
     """Preflight, forecast and trail name the rule; a changed setting releases."""

@@ -165,7 +165,7 @@ def test_a_wrong_variable_and_a_wrong_flag_are_refused_by_their_names(name: str,
         ServerConfig.load(flags={name: text})
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     """Not one thing at each start."""
     with pytest.raises(ConfigError) as caught:
         EngineConfig.load({"OUTREACH_CHANGE_POLL_SECONDS": "-1", "OUTREACH_INSERT_BATCH_SIZE": "0"})

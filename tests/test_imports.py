@@ -176,7 +176,7 @@ def test_a_command_of_campaigns_loads_no_other() -> None:
     assert {
         name for name in modules if name.startswith(("outreach_server.cli.campaigns.", "outreach_server.lists"))
     } == {
-        "outreach_server.cli.campaigns.campaigns",
+        "outreach_server.cli.campaigns.group",
         "outreach_server.cli.campaigns.listing",
     }
 

@@ -189,9 +189,9 @@ class Configurable:
         for setting in cls.settings():
             name, variable = setting.name, setting.variable
             if name in flags:
-                given[name] = setting.flag, _read(flags[name], setting.kind)
+                given[name] = setting.flag, _parse_setting(flags[name], setting.kind)
             elif environment.get(variable):
-                given[name] = variable, _read(environment[variable], setting.kind)
+                given[name] = variable, _parse_setting(environment[variable], setting.kind)
             elif (key := setting.key.rpartition(".")[2]) in written:
                 given[name] = f"{setting.key} in {file}", written[key]
         return given
@@ -255,7 +255,7 @@ def _as_key(written: str) -> str:
     return written.lower().replace("-", "_").removeprefix("outreach_")
 
 
-def _read(given: object, kind: str) -> object:
+def _parse_setting(given: object, kind: str) -> object:
     """Return the value that a text means; a text that means none stays one, for the validator to refuse."""
     if not isinstance(given, str):
         return given

@@ -217,7 +217,7 @@ class KeyFile:
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys in the file."""
         try:
-            text, readable_by_others = _read(self._path)
+            text, readable_by_others = _read_key_file(self._path)
         except OSError as error:
             raise ConfigError(f"The key cannot be read from {self.name}: {error.strerror}.") from None
         if readable_by_others and self._warn_of_readers:
@@ -273,7 +273,7 @@ class OwnKeyFile:
     def _read(self) -> Sequence[str]:
         path = self._path
         try:
-            text, readable_by_others = _read(path)
+            text, readable_by_others = _read_key_file(path)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -302,7 +302,7 @@ def _version_of(path: Path) -> Hashable:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _read(path: Path) -> tuple[str, bool]:
+def _read_key_file(path: Path) -> tuple[str, bool]:
     """Return the text of a file, and whether others may read it."""
     # A file that is not ASCII is refused when the key is used.
     with path.open(encoding="ascii", errors="replace") as file:

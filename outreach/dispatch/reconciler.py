@@ -19,7 +19,7 @@ from outreach.dispatch.looking_up import LookUps
 from outreach.dispatch.worker import Worker
 from outreach.ledger.common import workspace_of
 from outreach.ledger.settling import reconciling
-from outreach.ledger.settling.callbacks import merge_early_events
+from outreach.ledger.settling.callback_events import merge_early_events
 from outreach.ledger.settling.reconciling import Deadlines
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.protocols.storage import Storage

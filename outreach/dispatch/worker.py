@@ -26,7 +26,7 @@ from outreach.ledger.erasure.applying import apply_retention
 from outreach.ledger.leases import clock_steps, leases
 from outreach.ledger.sending import singles
 from outreach.ledger.sending.intents import Permits
-from outreach.ledger.settling import callbacks, ledger
+from outreach.ledger.settling import callback_events, ledger
 from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -609,11 +609,11 @@ class Worker:
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]
     ) -> Sequence[_Recorded]:
         now = self._now(tx)
-        callbacks.prefetch_for_outcomes(tx, outcomes)
+        callback_events.prefetch_for_outcomes(tx, outcomes)
         recorded = []
         for dispatch, answer in outcomes:
             outcome = ledger.believable(tx, dispatch, answer)
-            callbacks.merge_outcome(
+            callback_events.merge_outcome(
                 tx, dispatch.workspace_id, dispatch.id, outcome, backoff=self.backoff, analyser=self.analyser, now=now
             )
             throttle = provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now)
@@ -643,12 +643,12 @@ class Worker:
         def operation(tx: Transaction) -> Sequence[_Merged]:
             now = self._now(tx)
             ledger.prefetch_for_reports(tx, events)
-            callbacks.prefetch_simulated(tx, events)
+            callback_events.prefetch_simulated(tx, events)
             merged = []
             for event in events:
-                report = callbacks.as_simulated(tx, event, now=now)
+                report = callback_events.as_simulated(tx, event, now=now)
                 if report is not None:
-                    callbacks.merge_report(tx, report, backoff=self.backoff, analyser=self.analyser, now=now)
+                    callback_events.merge_report(tx, report, backoff=self.backoff, analyser=self.analyser, now=now)
                 merged.append(report)
             return [(ledger.dispatch_of(tx, event), report) for event, report in zip(events, merged, strict=True)]
 

@@ -264,7 +264,7 @@ class CampaignForecast:
 
         def look(tx: Transaction) -> tuple[_Known, ForecastAssumptions, tuple[str, ...]]:
             campaign = campaign_of(tx, workspace_id, campaign_id)
-            known = _read(tx, campaign, now)
+            known = _read_known(tx, campaign, now)
             return known, *(_measure(tx, campaign, given) if campaign.started_at is not None else (given, ()))
 
         known, given, measured = await context.storage.read(look)
@@ -281,7 +281,9 @@ class CampaignForecast:
             NotFound: The workspace has no such campaign.
         """
         now = self._context.now()
-        known = await self._context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
+        known = await self._context.storage.read(
+            lambda tx: _read_known(tx, campaign_of(tx, workspace_id, campaign_id), now)
+        )
         target = await self._left(known, now)
         return target, target.campaign.counters.total > _MAX_READ
 
@@ -345,7 +347,7 @@ class CampaignForecast:
     async def _other(self, workspace_id: str, campaign: Campaign, now: datetime) -> OpenCampaign:
         """Return what is left of a campaign that sends from the same number."""
         found = await self._context.storage.read(
-            lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign.id), now, alone=True)
+            lambda tx: _read_known(tx, campaign_of(tx, workspace_id, campaign.id), now, alone=True)
         )
         return await self._left(found, now)
 
@@ -478,7 +480,7 @@ def _starts(total: int) -> Sequence[int]:
     return [number * (total - SLICE) // (slices - 1) - 1 for number in range(slices)]
 
 
-def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:
+def _read_known(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:
     return _known(tx, read_setup(tx, campaign), campaign, now, alone=alone)
 
 

@@ -81,7 +81,7 @@ class ScheduleRuns:
         for _ in range(_MOST):
             now = self._context.now()
             try:
-                schedule, made, before = await self._context.storage.read(partial(_read, workspace_id, schedule_id))
+                schedule, made, before = await self._context.storage.read(partial(_read_run, workspace_id, schedule_id))
                 if schedule is None:
                     return None
                 if not await self._advance(schedule, made, before, now):
@@ -237,7 +237,7 @@ class _RunGuard(IdempotencyGuard[CampaignCreated]):
         record_made(tx, self._schedule, self._at, run=made.campaign, contacts=self._chosen.read, now=self._now())
 
 
-def _read(
+def _read_run(
     workspace_id: str, schedule_id: str, tx: Transaction
 ) -> tuple[Schedule | None, Occurrence | None, Campaign | None]:
     """Return a schedule, its run that was made and not decided about, and the campaign of its latest one.

@@ -93,11 +93,11 @@ class AcceptanceLog:
             with self._path.open(encoding="utf-8") as lines:
                 for line in lines:
                     if dispatch_id in line:
-                        found = _read(line)
+                        found = _parse_acceptance(line)
         return found
 
 
-def _read(line: str) -> Acceptance | None:
+def _parse_acceptance(line: str) -> Acceptance | None:
     try:
         entry = json.loads(line)
         return Acceptance(

@@ -157,7 +157,7 @@ def check_addresses(found: Iterable[str], host: str, allowed: Allowed) -> Sequen
     Raises:
         TargetRefused: One of them is not allowed, is unreadable, or there is none.
     """
-    addresses = [_read(text) for text in found]
+    addresses = [_parse_address(text) for text in found]
     checked = [one for one in addresses if one is not None and is_allowed(one, host, allowed)]
     if not checked or len(checked) < len(addresses):
         raise TargetRefused(_REFUSED)
@@ -186,7 +186,7 @@ def _plain(host: str) -> str:
     return host.rstrip(".").lower()
 
 
-def _read(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     try:
         return _unmapped(ip_address(text))
     except ValueError:
@@ -195,7 +195,7 @@ def _read(text: str) -> Address | None:
 
 def _literal(host: str) -> Address | None:
     """Return the address that a host is, in each form that a resolver reads, such as 127.1 and 0x7f000001."""
-    found = _read(host)
+    found = _parse_address(host)
     if found is None and _plain(host) and _plain(host)[0].isdigit():
         try:
             return IPv4Address(socket.inet_aton(_plain(host)))

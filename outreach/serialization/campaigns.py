@@ -94,7 +94,7 @@ def read_sms_campaign(
     Raises:
         InvalidRequest: A rule of docs/interface.md#4.3 is broken; the details name each place.
     """
-    return _read(data, _sms_reader(this_year, tuple(carriers)))
+    return _read_with_recipients(data, _sms_reader(this_year, tuple(carriers)))
 
 
 def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, Sequence[NewRecipient]]:
@@ -103,7 +103,7 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
     """
-    return _read(data, _call_reader(this_year))
+    return _read_with_recipients(data, _call_reader(this_year))
 
 
 def read_campaign_of_upload(
@@ -145,7 +145,7 @@ def read_audience(data: Any) -> tuple[LeaveOut | None, Sequence[NewRecipient]]:
     Raises:
         InvalidRequest: A field is unknown or a rule is broken; the details name each place.
     """
-    whom, recipients = _read(
+    whom, recipients = _read_with_recipients(
         data, lambda body: _read_audience({name: value for name, value in body.items() if name != "recipients"})
     )
     return whom.leave_out, recipients
@@ -156,7 +156,7 @@ def in_json_names(error: InvalidRequest) -> InvalidRequest:
     return InvalidRequest(details=with_json_paths(error.details, SMS_NAMES))
 
 
-def _read(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
+def _read_with_recipients(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
     if type(data) is not dict:
         raise InvalidRequest.at("", "The body must be a JSON object.")
     details: list[Problem] = []

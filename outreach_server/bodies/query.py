@@ -176,10 +176,10 @@ def read_list_query(raw: bytes) -> ListQuery:
     Raises:
         InvalidRequest: A parameter is invalid; the details name each.
     """
-    return _read_short(raw) if len(raw) <= _SHORT else _read(raw)
+    return _read_short(raw) if len(raw) <= _SHORT else _parse_query(raw)
 
 
-def _read(raw: bytes) -> ListQuery:
+def _parse_query(raw: bytes) -> ListQuery:
     given = read_parameters(raw, _RULES, strict=False)
     page, size = given.pop("page", "1"), given.pop("page_size", str(_DEFAULT_PAGE_SIZE))
     filters: Any = {name: value for name, value in given.items() if value}
@@ -193,7 +193,7 @@ def _read(raw: bytes) -> ListQuery:
 
 
 # Clients repeat the same few queries.
-_read_short: Final = lru_cache(maxsize=1000)(_read)
+_read_short: Final = lru_cache(maxsize=1000)(_parse_query)
 
 
 def _positive(text: str) -> str:

@@ -70,13 +70,13 @@ def read_contacts(raw: bytes, reading: ParseOptions) -> ParsedBody:
     if plain is not None:
         # The slow reader below reports everything that is wrong.
         with suppress(InvalidRequest):
-            head, _ = _read(plain.head, reading)
+            head, _ = _read_campaign_body(plain.head, reading)
             return ParsedBody(head=head, chunks=plain.chunks(reading.default_region, size=CHUNK))
-    head, recipients = _read(parse_json(raw), reading)
+    head, recipients = _read_campaign_body(parse_json(raw), reading)
     return ParsedBody(head=head, chunks=_prepared(recipients, reading.default_region))
 
 
-def _read(data: Any, reading: ParseOptions) -> tuple[Head, Sequence[NewRecipient]]:
+def _read_campaign_body(data: Any, reading: ParseOptions) -> tuple[Head, Sequence[NewRecipient]]:
     if reading.is_audience:
         return read_audience(data)
     if reading.channel_from_body and _channel(data) == "call":

@@ -61,7 +61,7 @@ COMMANDS: Final = LazyCommands(
         "unreachable": CommandModule(
             "lists.unreachable", "List numbers that providers have reported as unreachable, and take some off."
         ),
-        "campaigns": CommandModule("campaigns.campaigns", "Create, show and control campaigns."),
+        "campaigns": CommandModule("campaigns.group", "Create, show and control campaigns."),
         "messages": CommandModule("campaigns.requests", "List single messages and inbound ones."),
         "calls": CommandModule("campaigns.requests", "List and show calls, and judge them."),
         "dispatches": CommandModule("campaigns.decisions", "List requests with an unknown outcome, and resolve them."),

@@ -39,7 +39,7 @@ def mapping(contacts: ContactFile) -> list[dict[str, Any]]:
             "number": index + 1,
             "column": header,
             "is": columns.meaning(index),
-            "first": [_read(contacts, record, index) for record in shown_rows(contacts)],
+            "first": [_shown_cell(contacts, record, index) for record in shown_rows(contacts)],
         }
         for index, header in enumerate(columns.headers)
     ]
@@ -50,7 +50,7 @@ def shown_rows(contacts: ContactFile) -> Sequence[Record]:
     return contacts.first_loaded or contacts.first_rows
 
 
-def _read(contacts: ContactFile, record: Record, index: int) -> str:
+def _shown_cell(contacts: ContactFile, record: Record, index: int) -> str:
     text = record.cells[index].strip() if index < len(record.cells) else ""
     if index != contacts.columns.phone_of(record) or not contacts.first_loaded:
         return read_cell(text)

@@ -191,7 +191,7 @@ def test_a_test_message_that_nothing_takes_has_failed(
     assert cli.ask(*send, "0")["status"] == "queued"
 
 
-def test_what_the_provider_is_not_told_can_be_set(
+def test_a_missing_callback_address_is_named(
     cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`connect`, `list` and `check` name the variable while there is no callback address, and only then."""

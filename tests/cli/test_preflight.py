@@ -26,7 +26,7 @@ def imported(cli: Cli, workspace_id: str, file: str) -> Any:
     return cli.ask("campaigns", "import", workspace_id, file, *OPTIONS)
 
 
-def test_a_dry_run_creates_nothing_and_tells_what_the_campaign_then_does(
+def test_a_dry_run_creates_nothing_and_shows_what_the_campaign_would_do(
     cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
     """The same for the file as for the campaign, and the rows that cannot be loaded besides."""

@@ -70,7 +70,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]
         yield Manager(heard, path.replace("\0", "@"))
 
 
-def test_systemd_is_told_when_serve_is_ready_alive_and_stopping(start: Start, manager: Manager) -> None:
+def test_systemd_is_notified_when_serve_is_ready_alive_and_stopping(start: Start, manager: Manager) -> None:
     """In this order; the watchdog is fed once a second."""
     process = start("serve", "--port", "0", "--json", NOTIFY_SOCKET=manager.address, WATCHDOG_USEC="30000000")
     assert manager.hears() == f"READY=1\nSTATUS=Serving {process.document()['url']}"

@@ -49,7 +49,7 @@ def explained(text: str) -> set[str]:
     return {rule.value for rule in TrailRule if rule.text in text}
 
 
-def test_who_was_left_out_is_told_from_the_register(cli: Cli, campaign_id: str) -> None:
+def test_contacts_left_out_are_named_from_the_register(cli: Cli, campaign_id: str) -> None:
     """The number has no place, and the register is why."""
     (found,) = cli.ask("campaigns", "why", campaign_id, LEFT)
     assert (found["position"], found["status"]) == (None, None)

@@ -17,7 +17,7 @@ STOP_SECONDS = 10.0
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_a_worker_works_until_it_is_told_to_stop(start: Start, number: signal.Signals) -> None:
+def test_a_worker_works_until_a_signal_stops_it(start: Start, number: signal.Signals) -> None:
     """It says where its health is, answers there, and ends cleanly within ten seconds."""
     process = start("worker", "--metrics", "127.0.0.1:0", "--json")
     url = process.document()["url"]

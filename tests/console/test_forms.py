@@ -113,7 +113,7 @@ async def test_a_form_that_is_sent_twice_does_one_thing(house: House, active: st
     assert [one.action for one in entries].count("campaign.pause") == 1
 
 
-async def test_a_form_that_comes_too_late_is_told_so(house: House, active: str) -> None:
+async def test_a_form_that_comes_too_late_gets_an_error(house: House, active: str) -> None:
     """The page shows the present state, and what it allows."""
     await house.engine.campaigns.cancel(house.workspace, active.rpartition("/")[2])
     answer = await house.post(active, PAUSE)

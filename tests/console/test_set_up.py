@@ -599,7 +599,7 @@ async def test_a_form_of_a_secret_that_is_sent_twice_makes_one(
     assert "idempotency" not in changed.text
 
 
-async def test_who_may_not_is_told_whom_to_ask(place: Place) -> None:
+async def test_a_user_without_permission_sees_whom_to_ask(place: Place) -> None:
     """The names of those with the role, who can sign in; an operator is named by no workspace."""
     path = f"{MOUNT}/w/{place.workspace}"
     assert "<p>Ask Ann manager or Ann owner." in (await place.get(f"{path}/agents", "agent")).text

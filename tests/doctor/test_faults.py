@@ -171,7 +171,7 @@ async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monk
 @pytest.mark.parametrize(
     ("error", "said"), [(httpx.ConnectError("refused"), "refused"), (httpx.ReadTimeout(""), "ReadTimeout")]
 )
-async def test_a_public_address_that_gives_no_answer_is_told_so(error: Exception, said: str) -> None:
+async def test_a_public_address_without_an_answer_is_reported(error: Exception, said: str) -> None:
     """With the reason, or its class where it has no words."""
 
     def fail(_: httpx.Request) -> httpx.Response:

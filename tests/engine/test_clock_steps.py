@@ -12,7 +12,7 @@ import pytest
 
 from outreach import BusinessHours, NewRecipient, TimeWindow
 from outreach.core.clock import Clock, StepWatch
-from outreach.dispatch.campaigns import CampaignRunner
+from outreach.dispatch.campaign_runner import CampaignRunner
 from outreach.dispatch.outbox import Outbox
 from outreach.dispatch.worker import Worker
 from outreach.ledger import provider_throttles

@@ -31,8 +31,8 @@ from outreach.events import MessageReceived, OptedIn, OptedOut
 from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.ledger.campaigns.reporting import report_of
 from outreach.ledger.erasure.applying import apply_retention
-from outreach.ledger.erasure.campaigns import begin_erasure, erase_slice
-from outreach.ledger.settling.callbacks import CallbackContext, process_events
+from outreach.ledger.erasure.campaign_deletion import begin_erasure, erase_slice
+from outreach.ledger.settling.callback_events import CallbackContext, process_events
 from outreach.ledger.subscriptions import events_between
 from outreach.models import NewFollowUp, ProviderCost
 from outreach.models.campaign import Campaign

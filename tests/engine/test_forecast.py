@@ -105,7 +105,7 @@ def assert_close(told: Forecast, done: Campaign, share: float, seconds: float) -
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
 @pytest.mark.sample(60, turn=16)
 @pytest.mark.parametrize("seed", range(120))
-async def test_messages_end_when_it_was_told(seed: int) -> None:
+async def test_messages_end_when_the_forecast_says(seed: int) -> None:
     """Within 2 %: pace, turns at a number, hours, contact hours, retries and flows, all drawn."""
     drawn = random.Random(seed)
     clock = ShiftedClock(drawn_moment(drawn))
@@ -158,7 +158,7 @@ async def test_messages_end_when_it_was_told(seed: int) -> None:
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
 @pytest.mark.sample(80, turn=16)
 @pytest.mark.parametrize("seed", range(80))
-async def test_calls_end_about_when_it_was_told(seed: int) -> None:
+async def test_calls_end_about_when_the_forecast_says(seed: int) -> None:
     """Within 10 %: places, lengths that differ from call to call, hours, retries and double dials, all drawn."""
     drawn = random.Random(seed)
     clock = ShiftedClock(drawn_moment(drawn))

@@ -103,7 +103,7 @@ async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_honoured(o
 
 
 @pytest.mark.parametrize("while_it_is_asked", [True, False])
-async def test_a_stop_is_told_as_what_it_is_where_a_flow_stops_at_replies(
+async def test_a_stop_is_reported_as_an_opt_out_where_a_flow_stops_at_replies(
     storage: Storage, clock: ManualClock, while_it_is_asked: bool
 ) -> None:
     """It is a reply too; who has opted out is skipped, not completed."""

@@ -11,8 +11,8 @@ import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.ledger.settling import callbacks
-from outreach.ledger.settling.callbacks import merge_report
+from outreach.ledger.settling import callback_events
+from outreach.ledger.settling.callback_events import merge_report
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
@@ -85,7 +85,7 @@ async def test_outcomes_of_later_tries_are_merged_with_one_read(
         withdrawn = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="too_late")
 
         def look(tx: Transaction) -> list[int]:
-            callbacks.prefetch_for_outcomes(tx, [(dispatch, withdrawn) for dispatch in later])
+            callback_events.prefetch_for_outcomes(tx, [(dispatch, withdrawn) for dispatch in later])
             read = len(queries)
             found = [
                 tx.dispatches.of_recipient(one.workspace_id, one.campaign_id or "", one.position or 0) for one in later
@@ -113,7 +113,7 @@ async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(
                 raise ValueError("a receipt that cannot be merged")
             return changed
 
-        monkeypatch.setattr(callbacks, "merge_report", breaking)
+        monkeypatch.setattr(callback_events, "merge_report", breaking)
 
         async def hand_in(dispatch: Dispatch) -> None:
             try:

@@ -14,7 +14,7 @@ from outreach.core.clock import Clock
 from outreach.dispatch import reconciler as reconciler_module
 from outreach.dispatch.reconciler import Reconciler
 from outreach.dispatch.worker import Worker
-from outreach.ledger.settling.callbacks import merge_event
+from outreach.ledger.settling.callback_events import merge_event
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus

@@ -10,7 +10,7 @@ import pytest
 
 from outreach import Outreach, WorkspaceUpdate
 from outreach.dispatch.worker import backoff_of
-from outreach.ledger.settling.callbacks import MAX_EVENT_AGE, CallbackContext, process_events
+from outreach.ledger.settling.callback_events import MAX_EVENT_AGE, CallbackContext, process_events
 from outreach.models.states import CallStatus, MessageStatus
 from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.storage import Storage

@@ -340,7 +340,7 @@ async def test_what_an_older_server_connects_meanwhile_is_counted_as_left(
     assert await rotation.rekey(both) == RekeyResult(rekeyed=1, already_current=0, left=0)
 
 
-def test_the_key_file_of_a_relative_url_is_told_with_its_whole_path(
+def test_the_key_file_of_a_relative_url_is_named_with_its_whole_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What `doctor` shows as a command works in any directory."""

@@ -178,7 +178,7 @@ async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) ->
         assert hint in stored
 
 
-async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(engine: Outreach) -> None:
+async def test_a_suspended_workspace_is_authenticated_so_that_it_gets_a_reason(engine: Outreach) -> None:
     """docs/interface.md#5: 401 is for keys, 403 for the workspace: the key still tells which one it is."""
     workspace = await given_workspace(engine)
     key = await engine.api_keys.create(workspace.id)

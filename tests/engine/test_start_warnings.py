@@ -50,7 +50,7 @@ async def warned(engine: Outreach, workspace: Workspace, campaign: Campaign) -> 
 
 @pytest.mark.parametrize("mode", WorkspaceMode)
 @pytest.mark.parametrize("whose", ["nobody", "another", "own"])
-async def test_a_sending_number_that_is_not_the_workspaces_own_is_told_before_the_start(
+async def test_a_sending_number_of_another_workspace_is_reported_before_the_start(
     engine: Outreach, whose: str, mode: WorkspaceMode
 ) -> None:
     """A sandbox only warns, and starts: nothing reaches anybody. A live campaign is refused, before the carrier does.

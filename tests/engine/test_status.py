@@ -143,7 +143,7 @@ async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorag
         assert (await engine.status()).severity is None
 
 
-async def test_nothing_to_tell_is_told(engine: Outreach, storage: Storage) -> None:
+async def test_a_workspace_in_which_nothing_happens(engine: Outreach, storage: Storage) -> None:
     """A workspace in which nothing happens, while somebody dispatches."""
     workspace = await given_workspace(engine)
     assert (await engine.status(workspace.id)).severity == "warning"
@@ -176,7 +176,7 @@ async def test_nothing_to_tell_is_told(engine: Outreach, storage: Storage) -> No
         await engine.status("nobody")
 
 
-async def test_each_workspace_is_told_its_own_and_all_of_them_together(
+async def test_a_workspace_has_its_own_figures_and_all_have_the_sum(
     engine: Outreach, storage: Storage, clock: ManualClock
 ) -> None:
     """Campaigns that run, those that the engine paused, requests in doubt, providers that wait, numbers held back."""

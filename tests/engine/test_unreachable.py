@@ -78,7 +78,7 @@ async def test_a_refused_number_is_left_out_of_later_campaigns(open_storage: Ope
 
 
 @pytest.mark.parametrize(("reason", "kept"), [("invalid_number", True), ("unreachable", False), ("filtered", False)])
-async def test_a_receipt_tells_it_too(open_storage: OpenStorage, reason: str, kept: bool) -> None:
+async def test_a_receipt_reports_it_too(open_storage: OpenStorage, reason: str, kept: bool) -> None:
     """Only a failure of a class that lasts counts: a handset that is switched off is reached later."""
     async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)

@@ -213,7 +213,7 @@ def test_a_task_and_a_callback_that_an_adapter_has_forgotten(log: Log) -> None:
     log.holds_no_words()
 
 
-def test_words_that_are_for_operators_are_told_masked() -> None:
+def test_values_for_operators_are_shown_masked() -> None:
     """Those of the errors of a database and of settings; what they quote may be a row's value."""
     for kind in (StorageError, ConfigError):
         told = described(kind(f"No space is left for {NUMBER} and {BODY!r} in column \"to_number\" of '{TOKEN}'."))
@@ -224,7 +224,7 @@ def test_words_that_are_for_operators_are_told_masked() -> None:
     assert described(NotFound("call", NUMBER)) == "outreach.errors.NotFound"
 
 
-def test_the_systems_words_for_its_errors_are_told() -> None:
+def test_errors_have_the_systems_own_words() -> None:
     """By its number: those that an error was made with may be anything."""
     assert described(ConnectionRefusedError(111, BODY)) == "ConnectionRefusedError: [ECONNREFUSED] Connection refused"
     assert described(OSError(NUMBER, BODY)) == "OSError"

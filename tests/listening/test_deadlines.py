@@ -160,7 +160,7 @@ async def test_half_sent_requests_make_way_for_whole_ones(caplog: pytest.LogCapt
     assert len([record for record in caplog.records if record.__dict__.get("action") == "connection_let_go"]) == 1
 
 
-async def test_where_all_are_being_served_the_next_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_request_over_the_limit_gets_an_error(caplog: pytest.LogCaptureFixture) -> None:
     """An honest 503 in the envelope, and one line in the log."""
     release, served = anyio.Event(), 0
 

@@ -112,7 +112,7 @@ def test_an_address_that_is_taken_is_reported_in_words() -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_why_a_server_cannot_begin_is_told_in_the_form_of_its_log(start: Any, form: str) -> None:
+def test_a_failed_start_is_logged_in_the_configured_form(start: Any, form: str) -> None:
     """A program that reads lines of JSON gets nothing else, also of a port that is taken."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

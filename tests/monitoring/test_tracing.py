@@ -200,7 +200,7 @@ def test_a_ratio_that_is_none_is_refused(ratio: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
-def test_spans_that_nobody_takes_are_told(command: str, start: Any) -> None:
+def test_spans_without_an_exporter_are_reported(command: str, start: Any) -> None:
     """No SDK is set up in the process: tracing would be on, and nothing be seen."""
     options = ("--port", "0", "--no-dispatch") if command == "serve" else ()
     process: Process = start(command, "--tracing", *options)

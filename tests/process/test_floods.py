@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from outreach import Outreach
-from outreach.providers.http.callbacks import MESSAGE_BYTES
+from outreach.providers.http.callback_bodies import MESSAGE_BYTES
 from tests.process.place import Place
 from tests.process.server import ServerProcess
 from tests.process.waiting import PATIENCE, wait_for

@@ -180,14 +180,14 @@ def test_a_failure_that_may_pass_says_that_it_is_retried_only_while_retry_is_on(
 
 
 @pytest.mark.parametrize("reason", ["temporary", "unreachable"])
-def test_a_contact_that_failed_for_now_is_told_why_nothing_follows(reason: str) -> None:
+def test_a_contact_that_failed_for_now_has_a_reason_why_nothing_follows(reason: str) -> None:
     """The message's failure may pass, but retry was off or no attempt was left."""
     assert "retry was off" in (describe_reason("failed", reason) or "")
     assert "retry was off" not in (describe_reason("failed", reason, "call") or "")
 
 
 @pytest.mark.parametrize("channel", ["sms", "call"])
-def test_a_contact_that_failed_at_a_limit_is_told_why_it_does_not_wait(channel: Channel) -> None:
+def test_a_contact_that_failed_at_a_limit_has_a_reason_why_it_does_not_wait(channel: Channel) -> None:
     """Limits are waited for: one that failed belongs to a campaign that had ended, or was tried too often."""
     told = describe_reason("failed", "rate_limited", channel) or ""
     assert "its campaign had ended" in told

@@ -86,7 +86,7 @@ async def test_a_message_is_written_as_the_library_writes_it() -> None:
     assert adapter == library
 
 
-async def test_an_application_is_told_as_the_library_tells_it() -> None:
+async def test_an_application_gets_the_error_of_the_library() -> None:
     """The token has the same head and claims, but for its time and its identifier."""
     library, adapter = await _compared({**CREDENTIALS, **application()})
     assert attrs.evolve(adapter, authorization="") == attrs.evolve(library, authorization="")

@@ -22,7 +22,7 @@ def _found(seed: int, *faults: Fault) -> Result:
     return Result(seed=seed, faults=Counter(faults), checks=10, reached=2, trace=f"trace-{seed}")
 
 
-def test_one_seed_is_replayed_and_its_trace_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_seed_is_replayed_and_its_trace_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """What a failing seed says to run is a command that works."""
     assert command.main(["--seed", "6"]) == 0
     out = capsys.readouterr().out

@@ -273,7 +273,7 @@ async def test_a_disk_that_cannot_be_read_does_not_keep_a_storage_open(
         def broken(_file: int, _size: int) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
-        monkeypatch.setattr(watch, "_read", broken)
+        monkeypatch.setattr(watch, "_read_start", broken)
     monkeypatch.undo()
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         assert await storage.read(subjects) == ["one"]
@@ -324,7 +324,7 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
 ) -> None:
     """The first page of before with the name of the log of after would be taken for another file at the next look."""
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
-    clock, read = ShiftedClock(), watch._read
+    clock, read = ShiftedClock(), watch._read_start
     async with SqliteStorage(database, clock=clock) as storage, SqliteStorage(database, clock=clock) as writing:
         await write_some(writing, 3, clock)
         await storage.read(subjects)
@@ -339,13 +339,13 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
                     other.execute("PRAGMA user_version = 2000000000")
             return page
 
-        monkeypatch.setattr(watch, "_read", interrupted)
+        monkeypatch.setattr(watch, "_read_start", interrupted)
         for _ in range(3):
             assert len(await storage.read(subjects)) == 60
         assert not due
 
 
-async def test_checkpoints_by_whomever_are_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_checkpoints_of_any_process_are_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own, those of others, with a reader that holds them up, a log that begins anew, VACUUM."""
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     clock = ShiftedClock()

@@ -42,7 +42,7 @@ async def test_steps_are_taken_in_their_order_and_then_it_accepts() -> None:
     assert (outcomes[2].provider_id or "").startswith("scripted-3-")
 
 
-async def test_it_tells_who_was_asked_for_and_who_was_reached() -> None:
+async def test_it_names_the_contact_asked_for_and_the_person_reached() -> None:
     """A request that was refused reached nobody; one whose answer was lost may have, and counts."""
     carrier = ScriptedCarrier([refuse(), drop(), fail()])
     messages = [_message() for _ in range(3)]

@@ -47,7 +47,7 @@ def test_the_page_names_each_way_to_script() -> None:
     assert set(re.findall(r"`\.(\w+)\(", PAGE)) == methods
 
 
-def test_the_page_tells_the_defaults_of_virtual_time() -> None:
+def test_the_page_shows_the_defaults_of_virtual_time() -> None:
     """Start and bounds are those of the loop."""
     assert f"Monday {virtual_time.START:%Y-%m-%d, %H:%M} UTC" in PAGE
     assert f"| {virtual_time.MAX_RUN.days} days |" in PAGE

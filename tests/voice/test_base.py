@@ -51,7 +51,7 @@ def test_a_contacts_own_variables_come_along_and_cannot_pass_for_options() -> No
     }
 
 
-def test_identity_and_purpose_are_told_only_when_screening_is_handled() -> None:
+def test_identity_and_purpose_are_sent_only_when_screening_is_handled() -> None:
     """Without call screening nobody asks for them."""
     assert set(
         base.variables_of(call_request(screen_identity="Ada", screen_purpose="news"))

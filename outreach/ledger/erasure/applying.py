@@ -14,7 +14,7 @@ from outreach.core.clock import Clock
 from outreach.errors import ArchiveUnavailable
 from outreach.ledger.campaigns.reporting import report_of
 from outreach.ledger.common import campaign_of
-from outreach.ledger.erasure.campaigns import begin_erasure, erase_slice
+from outreach.ledger.erasure.campaign_deletion import begin_erasure, erase_slice
 from outreach.ledger.opt_out import inbound
 from outreach.models.archive import RetentionResult
 from outreach.models.campaign_report import CampaignReport

@@ -84,7 +84,7 @@ def receive(
         sender = tx.dispatches.dialled_spelling(workspace.id, parsed.phone)
     entry = tx.register.get(workspace.id, sender)
     opted_out_by_keyword = entry is not None and entry.source == KEYWORD
-    reading = _read(text, opted_out_by_keyword=opted_out_by_keyword)
+    reading = _match_keyword(text, opted_out_by_keyword=opted_out_by_keyword)
     if parsed.channel is not None and reading is not None and reading.keyword != "stop":
         # STOP on another channel counts for all; START there is no consent to SMS or calls.
         reading = None
@@ -137,7 +137,7 @@ def receive(
 
 def may_opt_out(text: InboundMessageEvent) -> bool:
     """Return whether a message is an opt-out, or may be one."""
-    reading = _read(text, opted_out_by_keyword=False)
+    reading = _match_keyword(text, opted_out_by_keyword=False)
     return (reading is not None and reading.keyword == "stop") or may_mean_stop(text.body)
 
 
@@ -179,7 +179,7 @@ def _remembered_as(message: InboundMessage) -> str | None:
     return hashlib.sha256(f"{message.provider} {message.provider_id}".encode()).hexdigest()
 
 
-def _read(text: InboundMessageEvent, *, opted_out_by_keyword: bool) -> KeywordMatch | None:
+def _match_keyword(text: InboundMessageEvent, *, opted_out_by_keyword: bool) -> KeywordMatch | None:
     """Return the keyword: an opt-out by our reading first, else the carrier's reading, else ours."""
     ours = keyword_of(text.body, opted_out_by_keyword=opted_out_by_keyword)
     if text.keyword is None or (ours is not None and ours.keyword == "stop"):

@@ -63,7 +63,7 @@ class ProviderClient(httpx.AsyncClient):
         if stream:
             return response
         try:
-            content = await _read(response)
+            content = await _read_body(response)
         finally:
             await response.aclose()
         return httpx.Response(
@@ -167,7 +167,7 @@ def _has_more(tls: ssl.SSLObject | None) -> bool:
     return True
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read_body(response: httpx.Response) -> bytes:
     announced = response.headers.get("content-length", "")
     if announced.isascii() and announced.isdigit() and int(announced[:20]) > MAX_RESPONSE_BYTES:
         raise _too_large(response)

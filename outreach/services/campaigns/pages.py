@@ -112,7 +112,7 @@ class CampaignPageCache:
             known = None
         if known is not None and known.change == await self._revision(query.workspace_id):
             return known.page
-        found = await storage.read(lambda tx: _read(tx, query))
+        found = await storage.read(lambda tx: _read_page(tx, query))
         made = self._make(query, found, now)
         self._pages.put(query, made, len(made.page.items) + len(str(query.filters)) * 4 + _EACH_BYTES)
         return made.page
@@ -153,7 +153,7 @@ class CampaignPageCache:
         return made
 
 
-def _read(tx: Transaction, query: CampaignQuery) -> _Found:
+def _read_page(tx: Transaction, query: CampaignQuery) -> _Found:
     """Return a page's campaigns."""
     change = tx.campaign_lists.revision(query.workspace_id)
     if change is None:

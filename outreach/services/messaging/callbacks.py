@@ -19,8 +19,8 @@ from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import CallbackRejected, NotFound
 from outreach.ledger.common import workspace_of
-from outreach.ledger.settling import callbacks, ledger
-from outreach.ledger.settling.callbacks import MISDIRECTIONS, CallbackContext
+from outreach.ledger.settling import callback_events, ledger
+from outreach.ledger.settling.callback_events import MISDIRECTIONS, CallbackContext
 from outreach.models.account import CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
@@ -133,11 +133,11 @@ class Callbacks:
 
     async def _awaited_check(self, account: StoredAccount, callback: Callback) -> CallbackRecord | None:
         """Return the test that awaits this callback; None for what the provider sends."""
-        token = callbacks.token_of(callback.query)
+        token = callback_events.token_of(callback.query)
         if token is None:
             return None
         now = self._context.now()
-        return await self._context.storage.read(lambda tx: callbacks.awaited_check(tx, account, token, now=now))
+        return await self._context.storage.read(lambda tx: callback_events.awaited_check(tx, account, token, now=now))
 
     async def _take_check(
         self, account: StoredAccount, adapter: Adapter, callback: Callback, check: CallbackRecord
@@ -149,7 +149,7 @@ class Callbacks:
         """
         result: CallbackResult = "refused"
         try:
-            if callbacks.is_signed(check):
+            if callback_events.is_signed(check):
                 await self._read(account, adapter, callback)
             result = "arrived"
         except CallbackRefused as refused:
@@ -157,7 +157,7 @@ class Callbacks:
             raise CallbackRejected(refused.reason) from None
         finally:
             await self._context.storage.write(
-                Within([account.workspace_id], lambda tx: callbacks.note_check(tx, check, result))
+                Within([account.workspace_id], lambda tx: callback_events.note_check(tx, check, result))
             )
         return []
 
@@ -184,7 +184,7 @@ class Callbacks:
         await self._context.storage.write(
             Within(
                 [account.workspace_id],
-                lambda tx: callbacks.record_misdirection(tx, account, how, now=self._context.now()),
+                lambda tx: callback_events.record_misdirection(tx, account, how, now=self._context.now()),
             )
         )
 
@@ -257,10 +257,10 @@ class Callbacks:
     async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[_Received]:
         def operation(tx: Transaction) -> Sequence[_Received]:
             now = self._context.now()
-            callbacks.prefetch_for_events(tx, [(account, events) for account, events, _ in taken])
+            callback_events.prefetch_for_events(tx, [(account, events) for account, events, _ in taken])
             received = []
             for account, events, body in taken:
-                new = callbacks.process_events(tx, account, events, body, context=self._callback_context, now=now)
+                new = callback_events.process_events(tx, account, events, body, context=self._callback_context, now=now)
                 received.append((new, _reports(tx, events, new)))
             return received
 

@@ -13,7 +13,7 @@ from outreach.dispatch.worker import backoff_of
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.ledger.settling import deciding, reconciling
-from outreach.ledger.settling.callbacks import merge_early_events
+from outreach.ledger.settling.callback_events import merge_early_events
 from outreach.ledger.settling.reconciling import Deadlines
 from outreach.models.base import Page
 from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, DispatchLookUp, OperatorDecision

@@ -6,7 +6,7 @@ from outreach.dispatch.adapter_answers import SafeAnalyser, recordable_report
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.common import workspace_of
-from outreach.ledger.settling import callbacks
+from outreach.ledger.settling import callback_events
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import Report
 from outreach.models.simulation import NewSimulation, Simulation
@@ -69,14 +69,16 @@ class Simulating:
         def operation(tx: Transaction) -> tuple[Dispatch, Report] | None:
             now = context.now()
             _sandbox(tx, workspace_id)
-            dispatch = callbacks.open_request(tx, workspace_id, phone, event)
+            dispatch = callback_events.open_request(tx, workspace_id, phone, event)
             if dispatch is None:
                 if event.status == "delivered":
                     raise Conflict(f"No message to {phone} was accepted that is not delivered yet.")
-                callbacks.keep_simulated(tx, workspace_id, phone, event, now)
+                callback_events.keep_simulated(tx, workspace_id, phone, event, now)
                 return None
-            report = recordable_report(callbacks.simulated_report_of(event, dispatch, now))
-            callbacks.merge_event(tx, report, backoff=backoff_of(context.config), analyser=self._analyser, now=now)
+            report = recordable_report(callback_events.simulated_report_of(event, dispatch, now))
+            callback_events.merge_event(
+                tx, report, backoff=backoff_of(context.config), analyser=self._analyser, now=now
+            )
             return dispatch, report
 
         done = await context.storage.write(Within([workspace_id], operation))
@@ -94,7 +96,7 @@ def _addresses(tx: Transaction, workspace_id: str, event: NewSimulation) -> tupl
     if phone is None:
         raise InvalidRequest.at("phone_number", "is not a phone number; write it like +14155550102")
     numbers = tx.numbers.list(workspace_id)
-    return phone, event.to or callbacks.newest_sender(tx, workspace_id, phone) or (
+    return phone, event.to or callback_events.newest_sender(tx, workspace_id, phone) or (
         numbers[0].phone if numbers else None
     )
 

@@ -14,7 +14,7 @@ from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
 from outreach.ledger.campaigns.reporting import report_of
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.erasure.applying import apply_retention, erase_in_archives
-from outreach.ledger.erasure.campaigns import (
+from outreach.ledger.erasure.campaign_deletion import (
     begin_erasure,
     discard,
     erase_slice,

@@ -159,7 +159,7 @@ class PositionFile:
         # A disk that refuses the write stops no commit: the next heartbeat's mark shows the worker the failure.
         with suppress(OSError):
             offset = _DATABASE.size + self._slot * _POSITION.size
-            found = _read(self._file, offset, _POSITION.size)
+            found = _read_at(self._file, offset, _POSITION.size)
             there = _POSITION.unpack(found) if len(found) == _POSITION.size else position
             _write(self._file, offset, _POSITION.pack(*map(max, position, there)))
             self._latest = position
@@ -185,7 +185,7 @@ def _head(database: str) -> bytes:
     return _DATABASE.pack(database.encode())
 
 
-def _read(file: int, offset: int, size: int) -> bytes:
+def _read_at(file: int, offset: int, size: int) -> bytes:
     if hasattr(os, "pread"):
         return os.pread(file, size, offset)
     os.lseek(file, offset, os.SEEK_SET)

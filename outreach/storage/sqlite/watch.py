@@ -89,7 +89,7 @@ def read_file_state(file: int, log: Path) -> FileState | None:
     page, salts = b"", salts_of(log)
     for _ in range(_READ_ATTEMPTS):
         # A checkpoint between both reads would mix two states.
-        page, before = _read(file, _LARGEST_PAGE), salts
+        page, before = _read_start(file, _LARGEST_PAGE), salts
         salts = salts_of(log)
         if salts == before:
             break
@@ -116,7 +116,7 @@ def continues(known: Footprint, now: FileState, log: Path, *, at_rest: bool = Fa
     return now.stamp >= known.latest
 
 
-def _read(file: int, size: int) -> bytes:
+def _read_start(file: int, size: int) -> bytes:
     if hasattr(os, "pread"):
         return os.pread(file, size, 0)
     # Windows has no pread; there, no two threads read the same file.

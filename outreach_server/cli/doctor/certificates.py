@@ -44,7 +44,7 @@ def of_certificate(config: ServerConfig, *, now: datetime) -> Iterator[Problem]:
             str(key),
             f"chmod o-rwx {shlex.quote(str(key))}",
         )
-    certificate = _read(file)
+    certificate = _read_certificate(file)
     if certificate is not None:
         yield from _of_time(certificate, file, now)
         yield from _of_name(certificate, file, config.public_url)
@@ -144,7 +144,7 @@ def _has_reader() -> bool:
     return True
 
 
-def _read(file: Path) -> Certificate | None:
+def _read_certificate(file: Path) -> Certificate | None:
     """Return the first certificate of a file that TLS takes; None without the package that reads it."""
     if not _has_reader():
         return None

@@ -104,7 +104,7 @@ async def test_without_any_sender_nothing_is_asked(more: dict[str, str]) -> None
     assert requests == []
 
 
-async def test_not_after_cannot_be_told() -> None:
+async def test_a_message_has_no_field_for_not_after() -> None:
     """Telnyx has no field for it, and says so; what is still in time is sent as it is."""
     assert not ADAPTER.connect(connection(CREDENTIALS)).capabilities.supports_not_after
     assert await _body(dispatch_id="d", not_after=NOW + timedelta(seconds=1)) == await _body(dispatch_id="d")

@@ -338,7 +338,7 @@ def test_an_event_without_a_message_is_refused(fields: dict[str, str]) -> None:
         _read(signed(fields))
 
 
-def test_values_of_a_repeated_name_are_sorted_and_told_once() -> None:
+def test_values_of_a_repeated_name_are_sorted_and_listed_once() -> None:
     """What is signed has each value of a name once, in order."""
     pairs = [*STATUS.items(), ("MediaUrl", "b"), ("MediaUrl", "a"), ("MediaUrl", "b"), ("Empty", "")]
     assert _read(signed(pairs)).content is not None

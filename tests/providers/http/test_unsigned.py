@@ -12,7 +12,7 @@ import pytest
 
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import Callback, CallbackRefused
-from outreach.providers.http.callbacks import MESSAGE_BYTES
+from outreach.providers.http.callback_bodies import MESSAGE_BYTES
 from outreach.providers.registry import Adapters
 from outreach.testing.builders import NOW
 from tests.carriers.kit import connection

@@ -9,7 +9,7 @@ from typing import Any, cast
 import attrs
 import pytest
 
-from outreach.dispatch.campaigns import CampaignRunner
+from outreach.dispatch.campaign_runner import CampaignRunner
 from outreach.dispatch.outbox import CampaignChannel
 from outreach.dispatch.reconciler import Reconciler
 from outreach.dispatch.worker import Worker

@@ -23,7 +23,7 @@ from outreach.protocols.adapter import (
 from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
 from outreach.providers.carriers.telnyx.carrier import NAME
 from outreach.providers.carriers.telnyx.errors import LIMIT_RESETS, deciding_error, failure_class
-from outreach.providers.http.callbacks import (
+from outreach.providers.http.callback_bodies import (
     first_in,
     json_event,
     media_links,

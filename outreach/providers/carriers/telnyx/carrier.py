@@ -16,7 +16,7 @@ from outreach.providers.carriers import base
 from outreach.providers.carriers.telnyx.errors import AMBIGUOUS, LIMIT_RESETS, deciding_error, failure_class
 from outreach.providers.http import sent_lists
 from outreach.providers.http.account_check import api_base
-from outreach.providers.http.callbacks import first_in, object_in, text_in
+from outreach.providers.http.callback_bodies import first_in, object_in, text_in
 from outreach.providers.http.sending import (
     UnreadableResponse,
     json_object,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from outreach.models.dispatch import FAILURE_CLASSES, FailureClass
 from outreach.providers.carriers.base import LimitReset
-from outreach.providers.http.callbacks import text_in
+from outreach.providers.http.callback_bodies import text_in
 
 FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
     {

@@ -28,7 +28,7 @@ from outreach.providers.http.account_check import (
     plain_text_problems,
     probe_account,
 )
-from outreach.providers.http.callbacks import MESSAGE_BYTES
+from outreach.providers.http.callback_bodies import MESSAGE_BYTES
 from outreach.providers.http.json_fields import text_at, value_at
 from outreach.providers.http.sending import json_object_or_empty
 

@@ -30,7 +30,7 @@ from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_rese
 from outreach.providers.carriers.twilio.carrier import NAME, SID
 from outreach.providers.carriers.twilio.errors import FAILURES, LIMIT_RESETS
 from outreach.providers.carriers.twilio.signature import SIGNATURE, require_known_query, signature_of, verified_fields
-from outreach.providers.http.callbacks import media_links, require_id, text_in
+from outreach.providers.http.callback_bodies import media_links, require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "accepted": MessageStatus.ACCEPTED,

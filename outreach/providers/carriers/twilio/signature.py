@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.providers.carriers.base import DISPATCH_PARAMETER
-from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.callback_bodies import json_event
 from outreach.providers.http.signatures import equal_in_constant_time, from_base64, keyed_digest, require_header
 
 SIGNATURE: Final = "x-twilio-signature"

@@ -26,7 +26,7 @@ from outreach.providers.http.account_check import (
     plain_text_problems,
     probe_account,
 )
-from outreach.providers.http.callbacks import MESSAGE_BYTES
+from outreach.providers.http.callback_bodies import MESSAGE_BYTES
 from outreach.providers.http.json_fields import object_at, text_at
 
 _TITLE: Final = "Vonage"

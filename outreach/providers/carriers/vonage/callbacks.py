@@ -14,7 +14,7 @@ from outreach.providers.carriers.base import seconds_to_reset
 from outreach.providers.carriers.vonage.carrier import NAME
 from outreach.providers.carriers.vonage.errors import LIMIT_RESETS, error_code, reported_class
 from outreach.providers.carriers.vonage.tokens import callback_token, verify_callback
-from outreach.providers.http.callbacks import (
+from outreach.providers.http.callback_bodies import (
     MAX_ID_LENGTH,
     address_in,
     json_event,

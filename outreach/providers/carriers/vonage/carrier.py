@@ -14,7 +14,7 @@ from outreach.providers.carriers import base
 from outreach.providers.carriers.vonage.errors import AMBIGUOUS, FAILURES, LIMIT_RESETS, error_code, reported_class
 from outreach.providers.carriers.vonage.tokens import application_token, load_private_key
 from outreach.providers.http.account_check import api_base
-from outreach.providers.http.callbacks import text_in
+from outreach.providers.http.callback_bodies import text_in
 from outreach.providers.http.sending import (
     UnreadableResponse,
     json_object,

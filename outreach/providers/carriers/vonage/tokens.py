@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from outreach.core.extras import needed_for
 from outreach.protocols.adapter import Callback, CallbackRefused
-from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.callback_bodies import json_event
 from outreach.providers.http.signatures import equal_in_constant_time, require_header, require_recent, require_valid
 
 if TYPE_CHECKING:

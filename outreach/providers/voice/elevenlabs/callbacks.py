@@ -10,7 +10,7 @@ from typing import Any, Final
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
-from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.callback_bodies import json_event
 from outreach.providers.http.json_fields import (
     moment_at,
     name_at,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
-from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.callback_bodies import json_event
 from outreach.providers.http.json_fields import name_at, object_at
 from outreach.providers.http.signatures import keyed_digest, require_header, require_recent, require_signature
 from outreach.providers.voice import base

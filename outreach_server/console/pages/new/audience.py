@@ -87,14 +87,14 @@ async def act(visit: Visit) -> Response:
 async def load_if_plain(visit: Visit, asked: AudienceRequest, key: str) -> Response | None:
     """Load a list in which nothing has to be decided; return None for another one, which its page shows."""
     try:
-        if not (await _read(visit, asked)).is_plain:
+        if not (await _read_list(visit, asked)).is_plain:
             return None
         return await _load(visit, asked, key)
     except OutreachError:
         return None
 
 
-async def _read(visit: Visit, asked: AudienceRequest) -> ReadList:
+async def _read_list(visit: Visit, asked: AudienceRequest) -> ReadList:
     new = await asked.new_campaign(visit, body=_PROBED_TEXT)
     wanted = attrs.evolve(asked.reading(visit), campaign=new)
     lists = visit.console.lists
@@ -145,7 +145,7 @@ async def _page(
     found: ReadList | None = None
     problems = dict(problems or {})
     try:
-        found = await _read(visit, asked)
+        found = await _read_list(visit, asked)
     except UnreadableList as error:
         problems = {**problems, "": error.message}
     except InvalidRequest as error:

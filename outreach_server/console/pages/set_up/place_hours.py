@@ -48,7 +48,7 @@ async def save(sent: Sent) -> Result:
         if line.strip():
             lines.append(number)
             try:
-                found.append(_read(line.strip()))
+                found.append(_parse_place_hours(line.strip()))
             except WrongHours as error:
                 raise InvalidRequest.at(NAME, f"line {number}: {error}") from None
             except InvalidRequest as error:
@@ -75,7 +75,7 @@ def _line(hours: PlaceHours) -> str:
     return place_text(document_of(hours))
 
 
-def _read(line: str) -> PlaceHours:
+def _parse_place_hours(line: str) -> PlaceHours:
     """Return the hours of a line.
 
     Raises:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.protocols.adapter import CallbackRefused
-from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.callback_bodies import json_event
 
 
 @pytest.mark.parametrize(
