@@ -1,4 +1,4 @@
-"""Words for people that the commands and the readers of lists share, and those for a missing extra of the server."""
+"""Words for people that commands, console and readers of lists share, and those for a missing extra of the server."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from contextlib import contextmanager
 from typing import Final
 
 
-def amount(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 row` or `2,000 rows`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun, such as `1 row` or `2,000 rows`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds in words, in its two largest units."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 CONTACTED_TWICE: Final = "Contacts of the time since the backup may be contacted twice."

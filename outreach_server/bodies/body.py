@@ -26,7 +26,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from starlette.requests import Request
 
-from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign, OutreachError
+from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign, OutreachError, Workspace
 from outreach.http import MAX_IDEMPOTENCY_DAYS, parse_json
 from outreach.models import LeaveOut, PreparedRecipient
 from outreach_server.bodies.parser_process import LENGTH, FirstFrame
@@ -353,14 +353,21 @@ async def parsed_campaign(
 
 @asynccontextmanager
 async def parsed_audience(
-    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
+    server: Server, body: Body, workspace: Workspace
 ) -> AsyncIterator[tuple[LeaveOut | None, Chunks]]:
     """Provide whom a body of contacts leaves out, and the contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
     """
-    async with _parsed(server, body, reading, workspace_id=workspace_id) as (leave_out, chunks):
+    reading = ParseOptions(
+        channel_from_body=False,
+        sms_campaigns_enabled=workspace.sms_campaigns_enabled,
+        default_region=workspace.default_region,
+        this_year=server.engine.now().year,
+        is_audience=True,
+    )
+    async with _parsed(server, body, reading, workspace_id=workspace.id) as (leave_out, chunks):
         assert leave_out is None or isinstance(leave_out, LeaveOut)  # noqa: S101 - never a campaign
         yield leave_out, chunks
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from outreach_server.words import duration
+
 UTC_NAME: Final = "UTC"
 """The zone of times that belong to no campaign."""
 
@@ -22,18 +24,6 @@ def _clocks(zone: str) -> tzinfo | None:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError):
         return None
-
-
-def duration(seconds: float) -> str:
-    """Return a number of seconds in words, in its two largest units."""
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def until_text(moment: datetime, now: datetime, zone: str = UTC_NAME, *, brief: bool = False) -> str:

@@ -56,7 +56,7 @@ _MODULE: Final = "outreach_server"
 
 Document = Mapping[str, Any]
 
-amount: Final = words.amount
+plural: Final = words.plural
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -433,8 +433,8 @@ def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
 def contacts_checked(checked: StartCheck) -> str:
     """Return how many contacts were checked, in words."""
     if checked.checked >= checked.contacts:
-        return amount(checked.checked, "contact")
-    return f"the first {checked.checked:,} of {amount(checked.contacts, 'contact')}"
+        return plural(checked.checked, "contact")
+    return f"the first {checked.checked:,} of {plural(checked.contacts, 'contact')}"
 
 
 def started_late(campaign: Campaign) -> bool:

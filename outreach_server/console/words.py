@@ -7,7 +7,9 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from outreach.reasons import PAUSE_REASONS
-from outreach_server import words
+from outreach_server.words import SYMBOLS
+from outreach_server.words import duration as duration
+from outreach_server.words import plural as plural
 
 Tone = Literal["good", "warn", "bad", "plain"]
 
@@ -200,24 +202,7 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def duration(seconds: float) -> str:
-    """Return a number of seconds in its two largest units."""
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-_IN_LINES: Final = {code: symbol for code, symbol in words.SYMBOLS.items() if chr(code) not in "\t\n\r"}
+_IN_LINES: Final = {code: symbol for code, symbol in SYMBOLS.items() if chr(code) not in "\t\n\r"}
 
 
 def pause_reason(code: str | None) -> str:

@@ -18,7 +18,7 @@ from outreach.server_support import (
     read_number_cell,
     region_of_country,
 )
-from outreach_server.words import amount, visible
+from outreach_server.words import plural, visible
 
 FIRST: Final = 5
 """The numbers that are shown one by one."""
@@ -185,7 +185,7 @@ class ReadNumbers:
         total, found = self.total, []
         for one in self.by_frequency():
             if one.count * _MUCH > total:
-                share = f"{one.count:,} of {amount(total, 'number')} ({100 * one.count // total} %)"
+                share = f"{one.count:,} of {plural(total, 'number')} ({100 * one.count // total} %)"
                 same = f"{'was' if one.count == 1 else 'were'} corrected in the same way"
                 found.append(f"{share} {same}: {one.words}. Check that this is what they mean.")
         landlines = sum(count for (_, kind), count in self.places.items() if kind == "landline")

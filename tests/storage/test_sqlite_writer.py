@@ -15,6 +15,7 @@ import pytest
 
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Within
 from outreach.storage.base import writer
 from outreach.storage.sqlite import SqliteStorage, thread
@@ -249,6 +250,30 @@ async def test_an_error_after_which_the_transaction_is_gone_fails_its_group(sqli
         await sqlite_storage.write(lose)
     await sqlite_storage.write(appending("next"))
     assert await sqlite_storage.write(subjects) == ["next"]
+
+
+async def test_a_mistake_in_the_writer_leaves_no_caller_waiting(
+    sqlite_storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The group's outcome is unknown then, and what was queued behind it was not written; the next write works."""
+
+    def mistake(*_: object, **__: object) -> None:
+        raise AttributeError("no such field")
+
+    gate = Gate()
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "GROUP_SECONDS", 0.0)
+        patch.setattr(Instrumentation, "transaction_committed", mistake)
+        tasks = [asyncio.create_task(sqlite_storage.write(gate))]
+        await gate.wait_entered()
+        tasks.append(asyncio.create_task(sqlite_storage.write(appending("behind"))))
+        await settle()
+        gate.opened.set()
+        committed, behind = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(committed, writer.CommitUnknown)
+    assert str(behind).startswith("Nothing was written.")
+    assert await sqlite_storage.write(subjects) == ["gate"]
+    assert [record.__dict__["action"] for record in caplog.records] == ["writer_failed"]
 
 
 async def test_when_the_disk_is_full_nothing_is_half_written(sqlite_storage: SqliteStorage) -> None:

@@ -7,6 +7,7 @@ one transaction, one unit of work, one commit, then the answers.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -18,11 +19,14 @@ from typing import Any, Final, Protocol
 import attrs
 
 from outreach.core.clock import Clock
+from outreach.core.logged_errors import log_error
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Within
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, TransactionControl, UnitOfWork
+
+_log = logging.getLogger("outreach")
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -441,18 +445,33 @@ class GroupWriter:
         """Commit groups until nothing is queued; runs in the writer's thread."""
         while True:
             begun = self._clock.monotonic()
-            deliver(self._commit_group())
+            group: list[Job] = []
+            try:
+                deliver(self._commit_group(group))
+            except Exception as error:
+                deliver(self._fail_all(group, error))
             if self._queue.sleep(self._wake):
                 return
             # Bounded, so that a jumping clock (sleep, tests) does not stop writing.
             time.sleep(min(self._clock.monotonic() - begun, 10 * GROUP_SECONDS) * PAUSE_FRACTION)
 
-    def _commit_group(self) -> Sequence[Job]:
-        """Run and commit one group; return its jobs."""
+    def _fail_all(self, group: Sequence[Job], error: Exception) -> Sequence[Job]:
+        """Fail the jobs of a group, and those queued, after an error in this class: no caller may wait for ever."""
+        what = "The writer of the database failed by a mistake in its code."
+        log_error(_log, logging.ERROR, what, error=error, extra={"action": "writer_failed"})
+        for job in group:
+            if job.error is None:
+                job.fail(CommitUnknown(f"It is unknown whether this was written. {what}"))
+        queued = self._queue.take_all()
+        for job in queued:
+            job.fail(StorageError(f"Nothing was written. {what}"))
+        return [*group, *queued]
+
+    def _commit_group(self, group: list[Job]) -> Sequence[Job]:
+        """Run and commit one group, to which its jobs are added; return those that have ended."""
         first = self._queue.take(bulk_first=self._groups_since_bulk >= BULK_AFTER_GROUPS)
         if first is None:
             return ()
-        group: list[Job] = []
         begun = self._clock.monotonic()
         until = begun + GROUP_SECONDS
 

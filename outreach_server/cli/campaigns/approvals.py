@@ -10,7 +10,7 @@ from outreach import Campaign, Outreach
 from outreach.http import to_json, write_start_approval
 from outreach.models import Approval, StartApproval
 from outreach_server.cli.base import Command, actor, state, with_campaign
-from outreach_server.cli.output import amount, echo_json
+from outreach_server.cli.output import echo_json, plural
 from outreach_server.cli.values import CAMPAIGN
 
 _REASONS: Final = {
@@ -61,5 +61,5 @@ def approve_(campaign_id: str) -> None:
 def _sentence(found: Approval) -> str:
     figures = found.figures
     cost = "" if figures.amount is None else f", {figures.amount} {figures.currency}"
-    what = amount(figures.messages, "message") if figures.messages else amount(figures.contacted, "contact")
+    what = plural(figures.messages, "message") if figures.messages else plural(figures.contacted, "contact")
     return f"Approved by {found.approved_by}: revision {found.revision}, {what}{cost}."

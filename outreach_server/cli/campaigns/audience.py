@@ -10,7 +10,7 @@ import click
 from outreach.http import document_of
 from outreach.models import AudienceCounts, LeaveOut
 from outreach_server.cli.documents import Document
-from outreach_server.cli.output import amount, cell, note
+from outreach_server.cli.output import cell, note, plural
 from outreach_server.cli.values import CAMPAIGN, integer_of
 
 LEAVE_OUT_OPTIONS: Final = (
@@ -51,4 +51,4 @@ def show_audience(counts: AudienceCounts | None, days: int | None) -> None:
             note(f"{one.people:,} of these {are} in {cell(one.name)!r} ({one.campaign_id}){out}.")
     if counts.contacted:
         were = "was" if counts.contacted == 1 else "were"
-        note(f"{counts.contacted:,} of these {were} contacted within {amount(days or 0, 'day')}, left out.")
+        note(f"{counts.contacted:,} of these {were} contacted within {plural(days or 0, 'day')}, left out.")

@@ -12,7 +12,7 @@ from outreach.models import AudienceClock
 from outreach.reasons import LIMITS
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import amount, console, echo_json, listing, note
+from outreach_server.cli.output import console, echo_json, listing, note, plural
 from outreach_server.cli.values import CAMPAIGN
 
 _BAR: Final = 30
@@ -33,7 +33,7 @@ def clock_(campaign_id: str) -> None:
     if not found.hours:
         note("The campaign has ended: nobody is to be reached.")
         return
-    console().print(f"{amount(found.contacts, 'contact')} to be reached, by the hour:")
+    console().print(f"{plural(found.contacts, 'contact')} to be reached, by the hour:")
     rows = [
         {
             "from": time_text(one.at, found.timezone, seconds=False),

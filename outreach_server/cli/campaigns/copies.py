@@ -13,7 +13,7 @@ from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_campaign
 from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
-from outreach_server.cli.output import amount, echo_json, note
+from outreach_server.cli.output import echo_json, note, plural
 from outreach_server.cli.values import CAMPAIGN, OneOf, options, text_of
 
 
@@ -98,7 +98,7 @@ def _show_created(created: CampaignCreated, more: documents.Document, left_out_d
         excluded = {"sms_opted_out_excluded": created.opted_out_excluded, "missing": missing}
         echo_json({**documents.campaign(campaign), **excluded, **audience_document(created.audience), **more})
         return
-    contacts = amount(campaign.counters.total, "contact")
+    contacts = plural(campaign.counters.total, "contact")
     click.echo(f"Campaign {campaign.name!r} is {campaign.status}, with {contacts}: {campaign.id}")
     if created.opted_out_excluded:
         note(f"{created.opted_out_excluded:,} are on the unsubscribe register and were left out.")

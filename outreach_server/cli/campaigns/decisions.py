@@ -17,7 +17,7 @@ from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.campaigns.times import with_offset
 from outreach_server.cli.collecting import collect
-from outreach_server.cli.output import amount, echo_json, show, show_list
+from outreach_server.cli.output import echo_json, plural, show, show_list
 from outreach_server.cli.values import CAMPAIGN, DISPATCH, MOMENT, WORKSPACE
 
 _FILTER = (
@@ -125,8 +125,8 @@ class _Chosen:
 def _summary(result: DecisionResult, verb: str) -> str:
     """Return what a decision does, as a sentence."""
     states = ", ".join(f"{count} {name}" for name, count in sorted(result.becomes.items()))
-    kept = f" {amount(result.kept, 'request')} stay as they are." if result.kept else ""
-    return f"{amount(result.changed, 'contact')} {verb}{f': {states}' if states else ''}.{kept}"
+    kept = f" {plural(result.kept, 'request')} stay as they are." if result.kept else ""
+    return f"{plural(result.changed, 'contact')} {verb}{f': {states}' if states else ''}.{kept}"
 
 
 @click.group(cls=Group)

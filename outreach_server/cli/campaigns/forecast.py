@@ -16,7 +16,7 @@ from outreach.reasons import LIMITS
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import amount, console, echo_json, listing, note
+from outreach_server.cli.output import console, echo_json, listing, note, plural
 from outreach_server.cli.values import CAMPAIGN
 
 _ASSUMED: Final = {
@@ -59,7 +59,7 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
     for line in (*forecast_lines(found, zone), _assumptions(found)):
         out.print(line)
     if found.shared_with:
-        out.print(f"It takes turns at its sending number with {amount(found.shared_with, 'other campaign')}.")
+        out.print(f"It takes turns at its sending number with {plural(found.shared_with, 'other campaign')}.")
     rows = _rows(found, zone, _BAR if out.width >= _WIDE else _SHORT_BAR)
     if rows:
         out.print(listing(rows, ("from", "to", "requests", "", "limited by"), zone))
@@ -99,7 +99,7 @@ def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     if not forecast.held:
         return _course(forecast, zone)
     verb = "waits" if forecast.held == 1 else "wait"
-    held = f"{amount(forecast.held, 'contact')} {verb} for a decision (`unsubscribes held`)"
+    held = f"{plural(forecast.held, 'contact')} {verb} for a decision (`unsubscribes held`)"
     if forecast.contacts:
         return [*_course(forecast, zone), f"{held}, and the campaign ends after it."]
     at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone, seconds=False)
@@ -124,8 +124,8 @@ def _course(forecast: Forecast, zone: str) -> list[str]:
     at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone, seconds=False)
     ends = "not done within 400 days" if at is None else f"done at {at}"
     if forecast.expires:
-        ends = f"expires at {at} before it is done, {amount(forecast.unreached, 'contact')} not reached"
-    requests = amount(forecast.requests, what.removesuffix("s"))
+        ends = f"expires at {at} before it is done, {plural(forecast.unreached, 'contact')} not reached"
+    requests = plural(forecast.requests, what.removesuffix("s"))
     return [f"Forecast: {requests} to go, {begun}{ends}; limited mostly by {_limit(forecast)}."]
 
 

@@ -31,7 +31,6 @@ from outreach_server.cli.lists.import_report import (
 )
 from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
 from outreach_server.cli.output import (
-    amount,
     console,
     echo_json_with,
     explain_placeholders,
@@ -39,6 +38,7 @@ from outreach_server.cli.output import (
     explain_values,
     fields,
     note,
+    plural,
 )
 from outreach_server.cli.values import WORKSPACE, name_of, options
 from outreach_server.lists.contacts import ContactFile
@@ -257,7 +257,7 @@ class ListFiles:
             for text in self._told(contacts, contacts.table.unread()):
                 note(text)
             if len(self.lists) > 1:
-                note(f"{contacts.table.name}: {amount(contacts.rows, 'row')}, {contacts.loaded:,} read")
+                note(f"{contacts.table.name}: {plural(contacts.rows, 'row')}, {contacts.loaded:,} read")
             show_numbers(contacts.numbers)
             show_other_columns(contacts)
         if rejects.count:
@@ -333,7 +333,7 @@ class _Import(ListFiles):
         opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
         elsewhere = found.audience.left_out if found.audience is not None else 0
         loaded = self._rows - rejects.count - opted_out - elsewhere
-        said = f"Of {amount(self._rows, 'row')} {loaded:,} would be loaded"
+        said = f"Of {plural(self._rows, 'row')} {loaded:,} would be loaded"
         if duplicates:
             said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
         if opted_out:
@@ -380,7 +380,7 @@ class _Import(ListFiles):
         if made.unknown_placeholders:
             note(explain_placeholders(made.unknown_placeholders, campaign))
         for contacts in self.lists:
-            counted = amount(contacts.loaded, "row")
+            counted = plural(contacts.loaded, "row")
             lines = explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders)
             for line in self._told(contacts, lines):
                 note(line)

@@ -20,13 +20,13 @@ from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.taking_over import take_over_contacts
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import (
-    amount,
     contacts_checked,
     echo_json,
     explain_failing,
     explain_start,
     explain_values,
     note,
+    plural,
     problem_text,
     started_late,
 )
@@ -203,7 +203,7 @@ def cancel_(campaign_id: str, yes: bool) -> None:
     if not yes:
         before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
         if before.status in _RUNNING:
-            left, total = before.counters.open, amount(before.counters.total, "contact")
+            left, total = before.counters.open, plural(before.counters.total, "contact")
             are = "is" if left == 1 else "are"
             confirm(
                 f"Cancel campaign {before.name!r}, which is {before.status}? {left:,} of its {total} {are} "

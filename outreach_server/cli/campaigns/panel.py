@@ -16,8 +16,9 @@ from rich.text import Text
 from outreach_server.cli import documents
 from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.picture import Snapshot, hints, messages_text
-from outreach_server.cli.durations import duration, time_text, until_text
-from outreach_server.cli.output import amount, cell
+from outreach_server.cli.durations import time_text, until_text
+from outreach_server.cli.output import cell, plural
+from outreach_server.words import duration
 
 STYLES: Final = {
     "completed": "green", "active": "green", "in_progress": "cyan", "dispatching": "cyan", "waiting": "yellow",
@@ -72,7 +73,7 @@ def pace_text(snapshot: Snapshot) -> str | None:
     if campaign.channel == "call":
         calls = f"{snapshot.in_flight} of {campaign.batch_concurrency} calls at a time"
         return calls if pace is None else f"{calls}, {pace} {'contact' if pace == '1' else 'contacts'} a minute"
-    nominal = f"{amount(campaign.rate_per_minute or 0, 'contact')} a minute"
+    nominal = f"{plural(campaign.rate_per_minute or 0, 'contact')} a minute"
     return f"at most {nominal}" if pace is None else f"{pace} of {nominal}"
 
 
@@ -81,7 +82,7 @@ def left_text(snapshot: Snapshot) -> str | None:
     campaign = snapshot.campaign
     if campaign.is_terminal:
         return None
-    left = amount(campaign.counters.open, "contact")
+    left = plural(campaign.counters.open, "contact")
     if snapshot.eta_seconds is None or campaign.status != "active" or snapshot.blockers:
         return left
     return f"{left}, about {duration(snapshot.eta_seconds)} left at the measured pace"

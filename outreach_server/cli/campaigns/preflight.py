@@ -12,7 +12,7 @@ from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import amount, cell, console, echo_json, explain_values, fields, listing, note
+from outreach_server.cli.output import cell, console, echo_json, explain_values, fields, listing, note, plural
 from outreach_server.cli.setup.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
@@ -80,7 +80,7 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
     if found.unknown_placeholders:
         names = ", ".join(f"{{{{{name}}}}}" for name in found.unknown_placeholders)
         note(f"Nothing fills {names}: a blank is sent in its place.")
-    counted = f"{amount(found.contacted, 'contact')} that will be contacted"
+    counted = f"{plural(found.contacted, 'contact')} that will be contacted"
     for line in explain_values(found.placeholder_problems, counted, unknown=found.unknown_placeholders):
         note(line)
     for suspicious in found.text_warnings:
@@ -88,7 +88,7 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
 
 
 def _summary(found: Preflight) -> documents.Document:
-    shares = ", ".join(f"{one.messages} with {amount(one.segments, 'segment')}" for one in found.segment_shares)
+    shares = ", ".join(f"{one.messages} with {plural(one.segments, 'segment')}" for one in found.segment_shares)
     summary = {
         "contacts": found.contacts,
         "will be contacted": found.contacted,
@@ -109,7 +109,7 @@ def _show_characters(found: Preflight) -> None:
     if not encodings.ucs2_messages:
         return
     have = "message has" if encodings.ucs2_messages == 1 else "messages have"
-    saved = amount(encodings.saves, "segment") if encodings.saves else "no segment here"
+    saved = plural(encodings.saves, "segment") if encodings.saves else "no segment here"
     click.echo(
         f"\n{encodings.ucs2_messages} {have} characters outside GSM-7, so that 70 instead of 160 characters are "
         f"a segment. Replacing these saves {saved}:"
@@ -130,9 +130,9 @@ def _show_characters(found: Preflight) -> None:
 def _show_replacement(found: Preflight) -> None:
     """Print what the switch changes, or what it would save; of each text the lines that differ."""
     replacement = found.replacement
-    texts, saves = amount(replacement.messages, "text"), amount(replacement.saves, "segment")
+    texts, saves = plural(replacement.messages, "text"), plural(replacement.saves, "segment")
     if replacement.enabled and replacement.messages:
-        contacts = amount(replacement.contacts, "contact")
+        contacts = plural(replacement.contacts, "contact")
         click.echo(f"\nCharacters are replaced in {texts} of {contacts}, which saves {saves}:")
     elif replacement.saves:
         click.echo(f"\nWith --replace-characters, {texts} would be in plain characters, which saves {saves}:")

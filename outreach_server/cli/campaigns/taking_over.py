@@ -14,7 +14,7 @@ from outreach.database import shown_url
 from outreach.server_support import take_over, take_over_sent
 from outreach_server.cli.asking import confirm
 from outreach_server.cli.base import actor, state, with_campaign
-from outreach_server.cli.output import amount
+from outreach_server.cli.output import plural
 
 if TYPE_CHECKING:
     from outreach.models import ContactedMeanwhile, ListedContacts
@@ -119,19 +119,19 @@ def _counts(found: TakenOver, replaced: str) -> list[str]:
 
 def _of_database(found: ContactedMeanwhile, replaced: str) -> list[str]:
     lines = [
-        f"{amount(found.contacts, 'contact')} had requests from {replaced} that this database does not know: "
+        f"{plural(found.contacts, 'contact')} had requests from {replaced} that this database does not know: "
         f"{found.sent:,} were reached, or may have been; {found.unknown:,} of them have an unknown outcome, which is "
         "looked up at the provider. They go on from there."
     ]
     if found.reported:
-        lines.append(f"{amount(found.reported, 'contact')} had later reports there, which are taken over too.")
+        lines.append(f"{plural(found.reported, 'contact')} had later reports there, which are taken over too.")
     if found.left_out:
-        lines.append(f"{amount(found.left_out, 'contact')} had opted out, or a person had left them out: so they stay.")
+        lines.append(f"{plural(found.left_out, 'contact')} had opted out, or a person had left them out: so they stay.")
     if found.kept:
-        lines.append(f"{amount(found.kept, 'contact')} got something from this database since: they stay as they are.")
+        lines.append(f"{plural(found.kept, 'contact')} got something from this database since: they stay as they are.")
     if found.missing:
         lines.append(
-            f"{amount(found.missing, 'contact')} that were added after the backup are missing here: add them again, "
+            f"{plural(found.missing, 'contact')} that were added after the backup are missing here: add them again, "
             "and repeat this command. It finds them by number, and repeats nothing."
         )
     if not found.contacts:
@@ -140,7 +140,7 @@ def _of_database(found: ContactedMeanwhile, replaced: str) -> list[str]:
 
 
 def _of_provider(found: ListedContacts, provider: str) -> list[str]:
-    lines = [f"{amount(found.contacts, 'more contact')} had requests by the list of {provider}. They go on from there."]
+    lines = [f"{plural(found.contacts, 'more contact')} had requests by the list of {provider}. They go on from there."]
     if found.ambiguous:
         lines.append(
             f"For {found.ambiguous:,} of them the request may have been another one, without this text or one of "

@@ -17,7 +17,7 @@ from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.documents import Document
 from outreach_server.cli.lists.import_report import show_numbers, show_rejects, show_warnings
 from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
-from outreach_server.cli.output import amount, echo_json_with, note
+from outreach_server.cli.output import echo_json_with, note, plural
 from outreach_server.cli.values import SCOPE, WORKSPACE, name_of, options
 from outreach_server.lists.opt_outs import OptOutFile
 from outreach_server.lists.rejects import Rejects
@@ -121,7 +121,7 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         note(f"{many} to unsubscribe:")
         show_rejects(rejects, hint="--json names all of them")
     if done is None:
-        click.echo(f"{amount(numbers.total, 'number')} would be added. Nothing was written.")
+        click.echo(f"{plural(numbers.total, 'number')} would be added. Nothing was written.")
         return
     click.echo(f"Added {done.added}.")
     if done.known:

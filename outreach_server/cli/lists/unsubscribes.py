@@ -14,7 +14,7 @@ from outreach.models import NewUnsubscribes, UnsubscribeScope
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.lists.unsubscribe_import import import_
-from outreach_server.cli.output import amount, echo_json, note, show_list, stream_array, stream_lines
+from outreach_server.cli.output import echo_json, note, plural, show_list, stream_array, stream_lines
 from outreach_server.cli.values import SCOPE, WORKSPACE, text_of
 
 _COLUMNS = ("phone", "scope", "source", "evidence", "created_at")
@@ -123,7 +123,7 @@ def undo(workspace_id: str, import_id: str) -> None:
     if state().as_json:
         echo_json({"import_id": import_id, **to_json(undone)})
         return
-    click.echo(f"Removed {undone.removed:,} of {amount(undone.removed + undone.kept, 'number')} of import {import_id}.")
+    click.echo(f"Removed {undone.removed:,} of {plural(undone.removed + undone.kept, 'number')} of import {import_id}.")
     if undone.kept:
         note("The others stay: something else says too that their people opted out.")
     note("Contacts that were skipped meanwhile stay skipped.")

@@ -12,7 +12,7 @@ from outreach.models import PurgeResult
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
-from outreach_server.cli.output import amount, echo_json, note, problem_text
+from outreach_server.cli.output import echo_json, note, plural, problem_text
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 
@@ -43,7 +43,7 @@ def delete_(campaign_id: str, yes: bool) -> None:
         document = documents.campaign(erased or before)
         echo_json({"deleted": erased is None, "erased": erased is not None, "campaign": document})
     elif erased is None:
-        click.echo(f"Campaign {before.name!r} and its {amount(before.counters.total, 'contact')} are deleted.")
+        click.echo(f"Campaign {before.name!r} and its {plural(before.counters.total, 'contact')} are deleted.")
     else:
         click.echo(f"The contacts and texts of campaign {erased.name!r} are erased; its figures stay.")
 

@@ -12,7 +12,7 @@ from outreach.models import AuditEntry
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.collecting import collect
-from outreach_server.cli.output import amount, console, echo_json, listing, note, show_list
+from outreach_server.cli.output import console, echo_json, listing, note, plural, show_list
 from outreach_server.cli.values import WORKSPACE
 
 
@@ -32,7 +32,7 @@ def stop(workspace_id: str | None) -> None:
         return
     if paused:
         console().print(listing(paused, ("id", "workspace_id", "name", "status")))
-    note(f"Paused {amount(len(paused), 'campaign')}.")
+    note(f"Paused {plural(len(paused), 'campaign')}.")
 
 
 @click.command(cls=Command)

@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from outreach.http import document_of
 from outreach_server.bodies.body import parsed_audience, receive_body
-from outreach_server.bodies.reading import ParseOptions
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit
 from outreach_server.errors import json_response
@@ -21,16 +20,9 @@ class Audience(HTTPEndpoint):
         """Return how many of the contacts are in which other campaigns, and how many are left out."""
         workspace = await admit(request, "countAudience")
         server = server_of(request)
-        reading = ParseOptions(
-            channel_from_body=False,
-            sms_campaigns_enabled=workspace.sms_campaigns_enabled,
-            default_region=workspace.default_region,
-            this_year=server.engine.now().year,
-            is_audience=True,
-        )
         async with (
             receive_body(request) as body,
-            parsed_audience(server, body, reading, workspace_id=workspace.id) as (leave_out, chunks),
+            parsed_audience(server, body, workspace) as (leave_out, chunks),
         ):
             counts = await server.engine.campaigns.count_audience(workspace.id, chunks, leave_out=leave_out)
         return json_response(document_of(counts))

@@ -15,7 +15,6 @@ from outreach.models import RecipientSkip
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import parsed_audience, receive_body
 from outreach_server.bodies.query import one_of, phone, words
-from outreach_server.bodies.reading import ParseOptions
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
@@ -54,17 +53,10 @@ class Recipients(HTTPEndpoint):
         """Add contacts to a campaign that has not ended, and return how many it got."""
         workspace = await admit(request, "addRecipients")
         server, campaign_id = server_of(request), path_id(request, "campaign")
-        reading = ParseOptions(
-            channel_from_body=False,
-            sms_campaigns_enabled=workspace.sms_campaigns_enabled,
-            default_region=workspace.default_region,
-            this_year=server.engine.now().year,
-            is_audience=True,
-        )
         # Before the key is claimed, because reading a large body may take longer than a claim lasts.
         async with (
             receive_body(request) as body,
-            parsed_audience(server, body, reading, workspace_id=workspace.id) as (leave_out, chunks),
+            parsed_audience(server, body, workspace) as (leave_out, chunks),
         ):
             return await answer_once(
                 for_path(request, body),
