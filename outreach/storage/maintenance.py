@@ -5,7 +5,6 @@ All functions block on the disk or the network: call them in a thread if an even
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -27,12 +26,13 @@ def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
         StorageError: The file exists, is an archive or cannot be written, or the database is damaged.
     """
     _refuse_server(url, "pg_dump --schema=outreach, or your server's own backups")
+    from outreach.storage.sqlite.copying import key_file_beside
     from outreach.storage.sqlite.maintenance import back_up
     from outreach.storage.sqlite.storage import path_of
 
     path = path_of(url)
     size = back_up(path, file, overwrite=overwrite)
-    return Backup(file=file.absolute(), size=size, key_file=_key_file(path))
+    return Backup(file=file.absolute(), size=size, key_file=key_file_beside(path))
 
 
 def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Restore:
@@ -52,11 +52,7 @@ def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Res
     from outreach.storage.sqlite.restoring import restore
     from outreach.storage.sqlite.storage import path_of
 
-    path = path_of(url)
-    done = restore(path, file, now=(clock or SystemClock()).now())
-    return Restore(
-        replaced_database=done.replaced_database, pending_migrations=done.pending_migrations, key_file=_key_file(path)
-    )
+    return restore(path_of(url), file, now=(clock or SystemClock()).now())
 
 
 def compact_database(
@@ -92,8 +88,7 @@ def compact_database(
     from outreach.storage.sqlite.compacting import compact
     from outreach.storage.sqlite.storage import path_of
 
-    done = compact(path_of(url), delete_old=delete_old, now=(clock or SystemClock()).now(), on_progress=on_progress)
-    return Compaction(size_before=done.size_before, size=done.size, replaced_database=done.replaced_database)
+    return compact(path_of(url), delete_old=delete_old, now=(clock or SystemClock()).now(), on_progress=on_progress)
 
 
 def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
@@ -111,25 +106,11 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
     if is_postgres(url):
         from outreach.storage.postgres import maintenance
 
-        rows = maintenance.check(url, quick=quick)
-        return DatabaseCheck(
-            problems=rows.problems,
-            size=rows.size,
-            log_size=0,
-            pending_migrations=rows.pending_migrations,
-            is_archive=False,
-        )
+        return maintenance.check(url, quick=quick)
     from outreach.storage.sqlite.maintenance import check
     from outreach.storage.sqlite.storage import path_of
 
-    found = check(path_of(url), quick=quick)
-    return DatabaseCheck(
-        problems=found.problems,
-        size=found.size,
-        log_size=found.log_size,
-        pending_migrations=found.pending_migrations,
-        is_archive=found.is_archive,
-    )
+    return check(path_of(url), quick=quick)
 
 
 def diagnose_database(url: str) -> Sequence[Problem]:
@@ -180,8 +161,3 @@ def migrate_database(url: str, *, on_progress: Callable[[str], None] | None = No
 def _refuse_server(url: str, instead: str) -> None:
     if is_postgres(url):
         raise ConfigError(f"A PostgreSQL database is not a file: use {instead}.")
-
-
-def _key_file(path: Path) -> Path | None:
-    file = Path(f"{os.path.realpath(path)}.key")
-    return file if file.exists() else None

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-import attrs
 import psycopg
 from psycopg import sql
 
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.models.database import DatabaseCheck
 from outreach.storage.base.progress import ProgressCallback
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, conninfo_of, name_of
 from outreach.storage.postgres.errors import first_line
@@ -62,22 +62,7 @@ _KEPT: Final = {
 """Checks of the values that triggers and operations keep beside the rows: the fault, and a query of the faulty ones."""
 
 
-@attrs.frozen(kw_only=True)
-class Checked:
-    """The result of a check.
-
-    Attributes:
-        problems: One sentence for each problem.
-        size: Bytes of the tables and their indexes.
-        pending_migrations: The migrations that it needs.
-    """
-
-    problems: Sequence[str]
-    size: int
-    pending_migrations: Sequence[str]
-
-
-def check(url: str, *, quick: bool = False) -> Checked:
+def check(url: str, *, quick: bool = False) -> DatabaseCheck:
     """Check a database, which may be in use: its server's settings, its indexes and, unless `quick`, all rows.
 
     Raises:
@@ -106,7 +91,13 @@ def check(url: str, *, quick: bool = False) -> Checked:
             "JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %s AND relkind = 'r'",
             (SCHEMA,),
         ).fetchall()
-        return Checked(problems=problems, size=size, pending_migrations=version.pending_migrations)
+        return DatabaseCheck(
+            problems=problems,
+            size=size,
+            log_size=0,
+            pending_migrations=version.pending_migrations,
+            is_archive=False,
+        )
 
 
 def unsafe_settings(connection: PostgresConnection) -> Sequence[str]:

@@ -10,10 +10,9 @@ from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 
-import attrs
-
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
+from outreach.models.database import Compaction
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.copying import integrity_problems, remove, require_database, sibling_path, sync
 from outreach.storage.sqlite.errors import translate
@@ -24,24 +23,9 @@ from outreach.storage.sqlite.storage import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.watch import OPEN_FILES, FileWatch, in_use
 
 
-@attrs.frozen(kw_only=True)
-class Compacted:
-    """The result.
-
-    Attributes:
-        size_before: Bytes of the file, with what its log held.
-        size: Bytes of the compact one.
-        replaced_database: Where the old one was kept; None if it was deleted.
-    """
-
-    size_before: int
-    size: int
-    replaced_database: Path | None
-
-
 def compact(
     path: Path, *, delete_old: bool = False, now: datetime, on_progress: ProgressCallback | None = None
-) -> Compacted:
+) -> Compaction:
     """Put a compact copy (`VACUUM INTO`) in the place of a database, or of an archive, after it was checked.
 
     The old file is kept beside it under a name with the time. Its rows are the same, so that work goes on with it.
@@ -90,7 +74,7 @@ def compact(
         kept.unlink()
         sync(path.parent)
     progress.done("The database is compact")
-    return Compacted(size_before=before, size=path.stat().st_size, replaced_database=None if delete_old else kept)
+    return Compaction(size_before=before, size=path.stat().st_size, replaced_database=None if delete_old else kept)
 
 
 def _require_room(raw: sqlite3.Connection, path: Path) -> None:

@@ -185,6 +185,12 @@ def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
     return found
 
 
+def key_file_beside(path: Path) -> Path | None:
+    """Return the file with the key of a database's credentials; None if there is none."""
+    file = Path(f"{os.path.realpath(path)}.key")
+    return file if file.exists() else None
+
+
 def sync(path: Path) -> None:
     """Sync a file, or the names in a directory, to disk."""
     try:

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-import attrs
-
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
+from outreach.models.database import DatabaseCheck
 from outreach.storage.base.progress import ProgressCallback
 from outreach.storage.sqlite.copying import (
     copy_database,
@@ -30,25 +29,6 @@ from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import apply_migrations, version_of
 from outreach.storage.sqlite.storage import BUSY_SECONDS
 from outreach.storage.sqlite.watch import FileWatch
-
-
-@attrs.frozen(kw_only=True)
-class Checked:
-    """The result of a check.
-
-    Attributes:
-        problems: One sentence for each problem.
-        size: Bytes of the file.
-        log_size: Bytes of the log beside it.
-        pending_migrations: The migrations that it needs.
-        is_archive: Whether it is an archive of ended campaigns.
-    """
-
-    problems: Sequence[str]
-    size: int
-    log_size: int
-    pending_migrations: Sequence[str]
-    is_archive: bool
 
 
 def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
@@ -85,7 +65,7 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     return file.stat().st_size
 
 
-def check(path: Path, *, quick: bool = False) -> Checked:
+def check(path: Path, *, quick: bool = False) -> DatabaseCheck:
     """Check all pages of a database, which may be in use, and unless `quick` all indexes.
 
     Raises:
@@ -105,7 +85,7 @@ def check(path: Path, *, quick: bool = False) -> Checked:
                 problems = ["The file holds the tables of something else."]
             elif version.newer:
                 problems = [f"It was written by a newer version of this package: it has {', '.join(version.newer)}."]
-        return Checked(
+        return DatabaseCheck(
             problems=problems,
             size=path.stat().st_size,
             log_size=log.stat().st_size if log.exists() else 0,

@@ -12,11 +12,13 @@ from pathlib import Path
 import attrs
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, StorageError
+from outreach.models.database import Restore
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite.copying import (
     copy_database,
     is_archive,
     is_archive_file,
+    key_file_beside,
     open_read_only,
     sibling_path,
     sync,
@@ -26,21 +28,7 @@ from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import exclusive_use
 
 
-@attrs.frozen(kw_only=True)
-class Restored:
-    """The result of a restore.
-
-    Attributes:
-        replaced_database: Where the replaced database and its log were kept, or the log alone, with `-wal` at the end
-            of its name, if its database was gone; None if there was neither.
-        pending_migrations: The migrations that the restored database needs.
-    """
-
-    replaced_database: Path | None
-    pending_migrations: tuple[str, ...]
-
-
-def restore(path: Path, source: Path, *, now: datetime) -> Restored:
+def restore(path: Path, source: Path, *, now: datetime) -> Restore:
     """Replace a database by a copy of another file.
 
     The replaced one is kept beside it under a name with the time. The restored one is quarantined: it does not start
@@ -90,7 +78,9 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
             ) from error
         finally:
             draft.unlink(missing_ok=True)
-    return Restored(replaced_database=kept, pending_migrations=tuple(version.pending_migrations))
+    return Restore(
+        replaced_database=kept, pending_migrations=version.pending_migrations, key_file=key_file_beside(path)
+    )
 
 
 @contextmanager
