@@ -106,7 +106,7 @@ if TYPE_CHECKING:
         expected_names as expected_names,
         moment_name as moment_name,
         placeholders_of as placeholders_of,
-        recipient_values as recipient_values,
+        values_of as values_of,
         with_field_names as with_field_names,
     )
     from outreach.rules.segments import (
@@ -171,7 +171,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "rules.phones": "OWN_NUMBER SEVERAL_NUMBERS normalise read_number",
             "rules.report_figures": "cost_of",
             "rules.rendering": (
-                "PlaceholderTally expected_names moment_name placeholders_of recipient_values with_field_names"
+                "PlaceholderTally expected_names moment_name placeholders_of values_of with_field_names"
             ),
             "rules.segments": "composed is_blank name_spellings",
             "rules.spreadsheets": "NumberCell NumberCorrection is_cell_error read_cell read_number_cell",

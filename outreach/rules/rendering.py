@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from outreach.core.meant.date_formats import date_format, format_meant, read_date, read_time
-from outreach.models.campaign import Campaign, Recipient
+from outreach.models.campaign import Campaign, NewRecipient, Recipient
 from outreach.models.preflight import ContactExample, PlaceholderProblem
 from outreach.models.resources import Agent
 from outreach.models.settings import ReplyPurpose, ReplySettings, ReplyText
@@ -189,8 +189,8 @@ def recipient_values(
     return values
 
 
-def values_of(recipient: Recipient) -> dict[str, str]:
-    """Return a recipient's values for a template."""
+def values_of(recipient: Recipient | NewRecipient) -> dict[str, str]:
+    """Return a contact's values for a template."""
     return recipient_values(
         phone_number=recipient.phone_number,
         first_name=recipient.first_name,

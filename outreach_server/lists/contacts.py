@@ -20,7 +20,7 @@ from outreach.server_support import (
     placeholders_of,
     prepare_recipient,
     read_cell,
-    recipient_values,
+    values_of,
     with_field_names,
 )
 from outreach.server_support import is_blank as is_blank_text
@@ -200,15 +200,7 @@ class ContactFile:
                 _reject(rejects, record, *problem)
 
     def _count(self, record: Record, contact: NewRecipient) -> None:
-        values = recipient_values(
-            phone_number=contact.phone_number,
-            first_name=contact.first_name,
-            last_name=contact.last_name,
-            email=contact.email,
-            company=contact.company,
-            custom_variables=contact.custom_variables,
-        )
-        self.tally.see(values, self.loaded, contact.phone_number, f"row {record.row}")
+        self.tally.see(values_of(contact), self.loaded, contact.phone_number, f"row {record.row}")
         self.loaded += 1
         if len(self.first_loaded) < SHOWN_ROWS:
             self.first_loaded.append(record)
