@@ -196,13 +196,37 @@ class NewAgent(Checked):
     direction: AgentDirection = "outbound"
     allow_outbound: bool = False
     is_active: bool = True
-    provider_agent_id: str | None = sized(1, 255, default=None)
-    placeholders: Sequence[str] | None = ruled(ListOf(Text(1, 255), maximum=1000), default=None)
-    from_number: str | None = sized(1, 64, default=None)
-    voicemail: VoicemailPolicy | None = None
+    provider_agent_id: str | None = sized(
+        *(1, 255),
+        default=None,
+        option=Option("Its identifier at the provider.", "Forget its identifier at the provider.", metavar="ID"),
+    )
+    placeholders: Sequence[str] | None = ruled(
+        ListOf(Text(1, 255), maximum=1000),
+        default=None,
+        option=Option(
+            "A variable it expects; repeatable.", "Accept any variables.", word="placeholder", metavar="NAME"
+        ),
+    )
+    from_number: str | None = sized(
+        *(1, 64),
+        default=None,
+        option=Option("Caller ID.", "Leave the caller ID to the provider.", word="from", metavar="NUMBER"),
+    )
+    voicemail: VoicemailPolicy | None = ruled(
+        None,
+        default=None,
+        option=Option("What to do when a machine answers.", "Leave machines to the agent as the provider has it."),
+    )
     # The narrowest bounds of the providers (Vapi: voicemailMessage, maxDurationSeconds).
-    voicemail_message: str | None = sized(1, 1000, default=None)
-    max_call_seconds: int | None = bounded(10, 43_200, default=None)
+    voicemail_message: str | None = sized(
+        *(1, 1000), default=None, option=Option("What to leave there with leave_message.", metavar="TEXT")
+    )
+    max_call_seconds: int | None = bounded(
+        *(10, 43_200),
+        default=None,
+        option=Option("How many seconds a call may last.", "Leave the length of calls to the provider."),
+    )
 
     def _problems(self) -> Sequence[Problem]:
         return voicemail_problems(self)

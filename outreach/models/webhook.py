@@ -10,7 +10,7 @@ import attrs
 
 from outreach.errors import Problem
 from outreach.models.base import UNSET, Unset
-from outreach.models.fields import Checked, ListOf, Text, bounded, moment, ruled, sized
+from outreach.models.fields import Checked, ListOf, Option, Text, bounded, moment, ruled, sized
 
 WebhookState = Literal["active", "paused", "disabled"]
 """Whether events are delivered: paused by a person, or disabled by the engine. Its position stays in each state."""
@@ -67,10 +67,18 @@ class NewWebhook(Checked):
     """
 
     url: str = sized(1, 2000)
-    description: str = sized(0, 200, default="")
-    types: Sequence[str] = ruled(ListOf(Text(1, 60), maximum=MAX_TYPES), default=())
-    payload: WebhookPayload = "thin"
-    concurrency: int = bounded(1, MAX_CONCURRENCY, default=4)
+    description: str = sized(0, 200, default="", option=Option("What it is for."))
+    types: Sequence[str] = ruled(
+        ListOf(Text(1, 60), maximum=MAX_TYPES),
+        default=(),
+        option=Option("A type of events that it gets; repeatable; all by default.", word="type"),
+    )
+    payload: WebhookPayload = ruled(
+        None,
+        default="thin",
+        option=Option("Whether deliveries have ids and states (thin, the default), or numbers and texts too."),
+    )
+    concurrency: int = bounded(1, MAX_CONCURRENCY, default=4, option=Option("Deliveries at a time."))
 
 
 @attrs.frozen(kw_only=True)

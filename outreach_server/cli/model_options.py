@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from outreach.models import Length
-from outreach.server_support import Option, bounded_fields, fields_of
+from outreach.server_support import ListOf, Option, bounded_fields, fields_of
 from outreach_server.cli.values import CARRIER, Identifier, OneOf, Region, integer_of, text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,10 +50,12 @@ def options_of(
         default = attrs.fields_dict(model)[name].default
         given = default if type(default) is int else None
         is_flag = fields[name].is_flag
+        is_list = isinstance(fields[name].rule, ListOf)
         yield click.Option(
             [f"--{word}/--no-{word}" if is_flag else f"--{word}", f"{prefix}{name}"],
             type=None if is_flag else _kind(model, name, option),
             metavar=option.metavar,
+            multiple=is_list,
             required=default is attrs.NOTHING,
             default=given,
             show_default=given is not None,

@@ -8,8 +8,9 @@ from typing import Any, Final
 import click
 
 from outreach import NotFound, Outreach
+from outreach.models import AgentUpdate, NewAgent
 from outreach_server.cli.base import Group
-from outreach_server.cli.model_options import ClearOption
+from outreach_server.cli.model_options import options_of
 from outreach_server.cli.resources import ResourceCommands, name_argument
 from outreach_server.cli.values import AGENT, NAME, VOICE, OneOf
 
@@ -54,17 +55,6 @@ async def _owner(engine: Outreach, agent_id: str) -> str:
 
 _AGENTS: Final = AgentCommands("agents")
 
-_CALL_OPTIONS: Final = (
-    click.Option(["--provider-agent-id"], metavar="ID", help="Its identifier at the provider."),
-    click.Option(
-        ["--placeholder", "placeholders"], multiple=True, metavar="NAME", help="A variable it expects; repeatable."
-    ),
-    click.Option(["--from", "from_number"], metavar="NUMBER", help="Caller ID."),
-    click.Option(["--voicemail"], type=OneOf(["hang_up", "leave_message"]), help="What to do when a machine answers."),
-    click.Option(["--voicemail-message"], metavar="TEXT", help="What to leave there with leave_message."),
-    click.Option(["--max-call-seconds"], type=int, help="How long a call may last: 10 to 43200."),
-)
-
 agents = Group(
     "agents",
     help="Create, change, remove and list voice agents.",
@@ -90,7 +80,7 @@ agents = Group(
             click.Option(
                 ["--inactive", "is_active"], is_flag=True, flag_value=False, default=True, help="Make it switched off."
             ),
-            *_CALL_OPTIONS,
+            *options_of(NewAgent),
         ),
         _AGENTS.list(
             *("id", "name", "provider", "direction", "allow_outbound", "is_active", "from_number"),
@@ -105,12 +95,7 @@ agents = Group(
                 default=None,
                 help="Whether an inbound agent may call out.",
             ),
-            *_CALL_OPTIONS,
-            ClearOption("from_number", "Leave the caller ID to the provider.", word="from"),
-            ClearOption("provider_agent_id", "Forget its identifier at the provider."),
-            ClearOption("placeholders", "Accept any variables.", word="placeholder"),
-            ClearOption("voicemail", "Leave machines to the agent as the provider has it."),
-            ClearOption("max_call_seconds", "Leave the length of calls to the provider."),
+            *options_of(AgentUpdate),
         ),
         _AGENTS.remove(
             "Remove an agent, unless a campaign or a call that has not ended uses it; its identifier alone is enough."

@@ -10,7 +10,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.values import KEY, WORKSPACE, OneOf, Text
+from outreach_server.cli.values import KEY, WORKSPACE, OneOf
 
 
 @click.group(cls=Group)
@@ -20,7 +20,7 @@ def keys() -> None:
 
 @keys.command()
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--name", type=Text(0, 255), default="", help="What the key is for.")
+@click.option("--name", default="", help="What the key is for.")
 @click.option(
     "--scope",
     "scopes",

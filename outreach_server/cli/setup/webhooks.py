@@ -13,33 +13,15 @@ from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookReplay, 
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
-from outreach_server.cli.model_options import ClearOption, given_changes, given_fields
+from outreach_server.cli.model_options import ClearOption, given_changes, given_fields, options_of
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.resources import ResourceCommands, workspace_argument
 from outreach_server.cli.setup.webhook_listening import listen_command
-from outreach_server.cli.values import MOMENT, OneOf, Text, integer_of
+from outreach_server.cli.values import MOMENT, integer_of
 
 _WEBHOOKS: Final = ResourceCommands("webhooks")
 
 _ONCE: Final = "Keep the secret now: it is stored encrypted, and cannot be shown again."
-
-
-def _options() -> list[click.Option]:
-    """Return the options of the fields beside the URL."""
-    return [
-        click.Option(["--description"], type=Text(0, 200), help="What it is for."),
-        click.Option(
-            ["--type", "types"], multiple=True, help="A type of events that it gets; repeatable; all by default."
-        ),
-        click.Option(
-            ["--payload"],
-            type=OneOf(["thin", "full"]),
-            help="Whether deliveries have ids and states (thin, the default), or numbers and texts too.",
-        ),
-        click.Option(
-            ["--concurrency"], type=integer_of(NewWebhook, "concurrency"), help="Deliveries at a time; 4 by default."
-        ),
-    ]
 
 
 def _url(**more: Any) -> click.Parameter:
@@ -139,7 +121,7 @@ webhooks = Group(
             "add",
             help="Add an endpoint, which gets the events of the workspace from now on; show its secret, once.",
             callback=_add,
-            params=[workspace_argument(), _url(), *_options()],
+            params=[workspace_argument(), _url(), *options_of(NewWebhook)],
         ),
         Command(
             "list",
@@ -160,7 +142,7 @@ webhooks = Group(
             params=[
                 *_WEBHOOKS.arguments(),
                 click.Option(["--url"], help="Where deliveries go."),
-                *_options(),
+                *options_of(WebhookUpdate),
                 ClearOption("types", "Have events of all types.", word="types", value=()),
             ],
         ),
