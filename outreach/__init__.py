@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outreach.core.lazy_names import imported_when_used
+from outreach.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from outreach.core.clock import Clock as Clock
@@ -101,9 +102,6 @@ if TYPE_CHECKING:
         VoiceProvider as VoiceProvider,
     )
     from outreach.services.campaigns.contacts import RecipientSource as RecipientSource
-
-__version__ = "0.1.0"
-
 
 if not TYPE_CHECKING:  # which would accept any name otherwise
     __getattr__, __dir__, __all__ = imported_when_used(

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from outreach import __version__
 from outreach.core.vault import Vault
+from outreach.core.version import __version__
 from outreach.errors import ConfigError, Problem
 from outreach.ledger import provider_throttles, webhooks
 from outreach.ledger.campaigns.results import results_of
