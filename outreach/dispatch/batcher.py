@@ -181,22 +181,22 @@ class Batcher(Generic[Q, A]):
     def _gather(self, own: _PendingItem[Q, A]) -> list[_PendingItem[Q, A]]:
         """Take a batch from those that wait, and that are not of an owner whose items are being answered.
 
-        Items of an owner are taken in their order. An owner with items left has its next turn after the others.
+        Items of an owner are taken in their order. An owner with items left, also that of `own`, has its next turn
+        after the others.
         """
         batch, left = [own], self._max_size() - own.size
         self._remove(own)
-        for whose, waiting in self._free():
-            taken = []
+        for _, waiting in self._free():
             for pending in waiting.items:
                 if pending.size > left:
                     break
-                taken.append(pending)
+                batch.append(pending)
                 left -= pending.size
-            for pending in taken:
-                self._remove(pending)
-            if taken and waiting.items:
+        for pending in batch[1:]:
+            self._remove(pending)
+        for whose in dict.fromkeys(pending.whose for pending in batch):
+            if whose in self._waiting:
                 self._waiting[whose] = self._waiting.pop(whose)
-            batch += taken
         return batch
 
     def _free(self) -> list[tuple[Hashable, _Waiting[Q, A]]]:

@@ -239,6 +239,15 @@ async def test_an_owner_with_items_left_has_its_next_turn_after_the_others() -> 
     assert oracle.batches == [[1, 2, 3], [20, 21, 30], [4, 5]]
 
 
+async def test_an_owner_whose_item_fills_a_batch_has_its_next_turn_after_the_others_too() -> None:
+    """Otherwise two owners of large items would keep all others waiting for as long as they have more."""
+    oracle, answers = Oracle(), dict[int, int]()
+    oracle.open.set()
+    batches = Batcher(oracle.answer, max_size=lambda: 3, size=lambda _: 2, whose=lambda number: number // 10)
+    await ask_all(batches, [1, 2, 3, 21, 22, 30, 40], answers)
+    assert oracle.batches == [[1], [21], [30], [40], [2], [22], [3]]
+
+
 async def test_items_of_an_owner_keep_their_order_and_a_large_one_keeps_its_turn() -> None:
     """None behind it is taken before it, however well that fits; other owners' items are."""
     oracle, answers = Oracle(), dict[int, int]()
