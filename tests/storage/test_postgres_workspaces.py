@@ -382,6 +382,9 @@ async def test_bulk_work_waits_for_the_lock_of_the_numbers_longer_than_other_wor
     async with asyncio.timeout(60), storage:
         with psycopg.connect(url) as raw:
             raw.execute(f"SELECT pg_advisory_xact_lock({NUMBERS_KEY})")
+            # As after urgent operations that it let go first: it goes first now, but not again and again.
+            assert storage._open is not None
+            storage._open.groups._groups_since_bulk = writer.BULK_AFTER_GROUPS
             bulk = asyncio.create_task(storage.write(within({A}, numbered(A, "bulk")), bulk=True))
             with pytest.raises(StorageBusy):
                 await storage.write(within({B}, numbered(B, "x")))

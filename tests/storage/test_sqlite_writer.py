@@ -384,6 +384,28 @@ async def test_a_bulk_write_outlasts_a_lock_that_fails_small_writes(
     assert await sqlite_storage.read(subjects) == ["bulk"]
 
 
+async def test_a_bulk_write_that_meets_a_lock_in_its_middle_runs_again(sqlite_storage: SqliteStorage) -> None:
+    """Its group is committed without it; a small write fails."""
+    runs = list[str]()
+
+    def busy_once(subject: str) -> Callable[[Transaction], None]:
+        def operation(tx: Transaction) -> None:
+            runs.append(subject)
+            tx.audit.append(entry(subject))
+            if runs.count(subject) == 1:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise error
+
+        return operation
+
+    await sqlite_storage.write(busy_once("bulk"), bulk=True)
+    with pytest.raises(StorageBusy):
+        await sqlite_storage.write(busy_once("small"))
+    assert runs == ["bulk", "bulk", "small"]
+    assert await sqlite_storage.write(subjects) == ["bulk"]
+
+
 async def test_closing_is_not_cut_short(database: Path) -> None:
     """A cancelled task still closes wholly: no thread is left over."""
     threads = threading.active_count()

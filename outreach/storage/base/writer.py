@@ -491,29 +491,35 @@ class GroupWriter:
         try:
             commit_group(self._session, first, take, group, control=self._control)
         except Exception as error:
+            # What waits for another process's lock goes first once, not again and again.
+            self._groups_since_bulk = 0
             if not group:
                 self._queue.put_back(first)
-                # What waits for another process's lock goes first once, not again and again.
-                self._groups_since_bulk = 0
             failed = self._without_waiting_bulk(error, group) if group else self._take_failing(error, first)
             fail_jobs(failed, error, control=self._control)
             self._instrumentation.transaction_failed(operations=len(failed), error=self._control.name_of(error))
             return failed
+        waiting = []
         for job in group:
             # The others ran again without it.
-            if isinstance(job.error, StorageError) and (cause := job.error.__cause__) is not None:
+            if isinstance(job.error, StorageError) and isinstance(cause := job.error.__cause__, Exception):
                 self._instrumentation.transaction_failed(operations=1, error=self._control.name_of(cause))
+                if self._waits_longer(cause)(job):
+                    waiting.append(job)
         self._instrumentation.transaction_committed(
             operations=len(group), seconds=self._clock.monotonic() - begun, queued=self._queue.waiting
         )
         had_bulk = bool(group) and group[-1].bulk
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
-        return group
+        return self._queue_again(waiting, group)
 
     def _without_waiting_bulk(self, error: Exception, group: Sequence[Job]) -> Sequence[Job]:
         """Return the jobs of a group that an error fails; bulk work that waits for longer is queued again."""
         waits = self._waits_longer(error)
-        waiting = [job for job in group if job.error is None and waits(job)]
+        return self._queue_again([job for job in group if job.error is None and waits(job)], group)
+
+    def _queue_again(self, waiting: Sequence[Job], group: Sequence[Job]) -> Sequence[Job]:
+        """Queue jobs of a group again; return the others."""
         for job in waiting:
             job.forget_outcome()
             self._queue.put_back(job)
