@@ -7,9 +7,19 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import InvalidRequest, NewAgent, NewCall, NewCallCampaign, NewMessage, NewSmsCampaign, Outreach
+from outreach import (
+    CampaignUpdate,
+    InvalidRequest,
+    NewAgent,
+    NewCall,
+    NewCallCampaign,
+    NewMessage,
+    NewSmsCampaign,
+    Outreach,
+)
 from outreach.events import CallEnded, CampaignStatusChanged, MessageStatusChanged
 from outreach.http import parse_json, read_new_message
+from outreach.protocols import SystemClock
 from outreach.services.idempotency import json_of
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import given_workspace
@@ -257,6 +267,19 @@ async def test_events_have_it(open_storage: OpenStorage) -> None:
         MessageStatusChanged: ("m", DATA),
         CallEnded: ("k", DATA),
     }
+
+
+async def test_a_change_of_what_was_read_changes_nothing_that_is_stored(open_storage: OpenStorage) -> None:
+    """Also not in a campaign that is remembered between two reads."""
+    async with Outreach(open_storage(SystemClock())) as engine:
+        workspace = await given_workspace(engine)
+        new = NewSmsCampaign(name="S", body="Hi", metadata={"a": 1})
+        campaign = (await engine.campaigns.create_sms(workspace.id, new, [{"phone_number": PHONE}])).campaign
+        for _ in range(2):
+            read: Any = await engine.campaigns.get(workspace.id, campaign.id)
+            read.metadata["b"] = 2
+        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(description="Spring"))
+        assert (await engine.campaigns.get(workspace.id, campaign.id)).metadata == {"a": 1}
 
 
 async def test_copies_have_the_metadata_and_no_id(engine: Outreach) -> None:

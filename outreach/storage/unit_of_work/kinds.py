@@ -293,8 +293,8 @@ def _make_campaigns() -> Kind[Campaign]:
         if before is not None and before[0] == described:
             return copy_with(before[1], counters=counted)
         campaign = columns.model(described, counters=counted)
-        # The mapping in business hours could be changed by the caller that gets it.
-        if campaign.business_hours is None:
+        # The mappings in these could be changed by the caller that gets them.
+        if campaign.business_hours is None and not campaign.metadata:
             # Each read makes all campaigns anew that it plans for; little but their counters changes.
             if len(made) >= _MAX_REMEMBERED_CAMPAIGNS:
                 made.clear()
