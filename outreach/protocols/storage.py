@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar, get
 import anyio
 import attrs
 
+from outreach.errors import InvalidRequest
+
 if TYPE_CHECKING:
     from outreach.models.work import DatabaseHome, HighWaterMark
     from outreach.storage.unit_of_work import Transaction
@@ -43,8 +45,17 @@ class OneQuery(Generic[T]):
         return self.operation(tx)
 
 
+def wrong_identifier(given: object) -> InvalidRequest:
+    """Return the error about an object that was given as an identifier, such as a workspace instead of its id."""
+    return InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(given).__name__}.")
+
+
 def _as_set(workspace_ids: Iterable[str]) -> frozenset[str]:
-    return frozenset(workspace_ids)
+    found = tuple(workspace_ids)
+    for one in found:
+        if not isinstance(one, str):
+            raise wrong_identifier(one)
+    return frozenset(found)
 
 
 @attrs.frozen
@@ -57,6 +68,9 @@ class Within(Generic[T]):
     Attributes:
         workspace_ids: The workspaces.
         operation: The operation.
+
+    Raises:
+        InvalidRequest: A workspace is named by something else than a text.
     """
 
     workspace_ids: frozenset[str] = attrs.field(converter=_as_set)

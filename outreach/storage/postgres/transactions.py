@@ -141,7 +141,8 @@ def keys_of(workspace_ids: Iterable[str]) -> Sequence[int]:
 @lru_cache(maxsize=10_000)
 def fence_key(workspace_id: str) -> int:
     """Return the key of a workspace's fence, a hash of 64 bits."""
-    return int.from_bytes(hashlib.blake2b(workspace_id.encode(), digest_size=8).digest(), signed=True)
+    written = workspace_id.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(written, digest_size=8).digest(), signed=True)
 
 
 class _Taken(NamedTuple):

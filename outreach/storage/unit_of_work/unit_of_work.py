@@ -14,6 +14,7 @@ from outreach.core.copying import copy_with
 from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Counters
 from outreach.models.work import WorkItem
+from outreach.protocols.storage import wrong_identifier
 from outreach.rules.segments import text_problem
 from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import (
@@ -326,8 +327,14 @@ class UnitOfWork:
 
     def prefetch(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
         """Cache the rows with these keys, in one go."""
-        known = self._rows[kind.table].known
-        wanted = [key for key in dict.fromkeys(keys) if key not in known]
+        known, given = self._rows[kind.table].known, list(keys)
+        try:
+            wanted = [key for key in dict.fromkeys(given) if key not in known]
+        except TypeError:
+            # Not hashable: certainly no identifiers.
+            for key in given:
+                _check_key(key)
+            raise
         if wanted:
             self._load(kind, wanted)
 
@@ -436,6 +443,8 @@ class UnitOfWork:
         self.require_writing()
         self.flush()
         written = self.backend.execute(name, values)
+        if isinstance(owner := values.get("workspace_id"), str):
+            self.written_in.add(owner)
         # A statement that fails writes nothing.
         self._flushed = self._flushed or written > 0
         return written
@@ -825,4 +834,4 @@ def _check_key(key: Key) -> None:
     """
     for part in key:
         if not isinstance(part, str | int | float | bytes | None):
-            raise InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(part).__name__}.")
+            raise wrong_identifier(part)
