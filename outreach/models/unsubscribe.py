@@ -89,16 +89,15 @@ class Unsubscribe:
     def merged(self, other: Unsubscribe) -> Unsubscribe:
         """Return the entry for a number that is registered again.
 
-        The scope only grows, and growing renews `created_at`. The first source and evidence stay, so that an operator's
-        entry is never weakened; but any other source replaces one of a keyword or carrier, so that START does not lift
-        it. Of these two the keyword wins, because the carrier's refusal only repeats it. Imports replace nothing: they
-        are added to the evidence, so that taking one back leaves all other evidence, and START leaves the imports.
+        The scope only grows, and growing renews `created_at`. A held entry gives way to an opt-out; one of a single
+        channel then stops both, because the doubt was about both. The first source and evidence stay, so that an
+        operator's entry is never weakened; but any other source replaces one of a keyword or carrier, so that START
+        does not lift it. Of these two the keyword wins, because the carrier's refusal only repeats it. Imports replace
+        nothing: they are added to the evidence, so that taking one back leaves all other evidence, and START leaves the
+        imports.
         """
-        if other.scope == HELD:
-            return _with_held(self, other)
-        if self.scope == HELD:
-            # An opt-out replaces a held entry, never the other way round.
-            return _with_held(other, self)
+        if HELD in {self.scope, other.scope}:
+            return self if self.scope == other.scope else _with_held(self, other)
         scope = self.scope if other.scope == self.scope else "all"
         shown = other if _rank(other) > _rank(self) else self
         return attrs.evolve(
@@ -203,8 +202,11 @@ def _evidence_of(claims: dict[str, str], *, room: int = _MAX_LENGTH) -> str:
         are_left_out = True
 
 
-def _with_held(entry: Unsubscribe, held: Unsubscribe) -> Unsubscribe:
-    """Return an entry of imports with the held entry for the same number among its claims; others as they are."""
+def _with_held(known: Unsubscribe, other: Unsubscribe) -> Unsubscribe:
+    """Return the opt-out of the two, for all channels; one of imports has the held entry among its claims."""
+    entry, held = (other, known) if known.scope == HELD else (known, other)
+    if entry.scope != "all":
+        entry = attrs.evolve(entry, scope="all", created_at=other.created_at)
     claims = _claims_of(entry)
     kind = _NOT_A_WORD.sub(" ", held.source[:_MAX_SOURCE]).strip()
     if not _is_of_imports_alone(entry) or any(known.startswith(f"{kind} ") for known in claims):

@@ -8,7 +8,7 @@ import pytest
 
 from outreach import NewWorkspace, Outreach
 from outreach.errors import Conflict, NotFound
-from outreach.ledger.opt_out.entries import is_number_held, release_number
+from outreach.ledger.opt_out.entries import is_number_held, put_on_register, release_number
 from outreach.ledger.sending.intents import withdrawal_reason
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -78,10 +78,20 @@ async def test_an_opt_out_takes_the_place_of_a_doubt_and_no_doubt_that_of_an_opt
     assert await entry(storage) == stopped
     assert stopped is not None
     assert (stopped.scope, stopped.source) == ("all", "keyword")
-    doubt = make_unsubscribe(scope="held", source="unclear")
-    only_sms = make_unsubscribe(scope="sms")
-    assert doubt.merged(only_sms) == only_sms
-    assert only_sms.merged(doubt) == only_sms
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_doubt_and_an_opt_out_of_one_channel_are_one_of_both(storage: Storage, order: int) -> None:
+    """The doubt held both channels back: without it, the other one would be contacted undecided."""
+    only_calls = make_unsubscribe(phone=PERSON, scope="call", evidence="asked by phone")
+    for step in ["doubt", "opt-out"][::order]:
+        if step == "doubt":
+            await write(storage, UNCLEAR)
+        else:
+            await storage.write(lambda tx: put_on_register(tx, only_calls))
+    found = await entry(storage)
+    assert found is not None
+    assert (found.scope, found.source, found.evidence) == ("all", "operator", "asked by phone")
 
 
 async def test_a_start_decides_for_oneself(storage: Storage) -> None:

@@ -56,7 +56,7 @@ def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: da
 
 
 def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, now: datetime) -> None:
-    """Hold a number for review: campaigns do not contact it until somebody decides. An existing entry stays."""
+    """Hold a number for review: campaigns do not contact it until somebody decides. An opt-out stops all then."""
     held = Unsubscribe(
         workspace_id=workspace_id, phone=phone, scope=HELD, source=UNCLEAR, evidence=evidence, created_at=now
     )
@@ -64,8 +64,11 @@ def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, n
     after = held if known is None else known.merged(held)
     if after != known:
         tx.register.put(after)
-    if after.scope == HELD and _is_new(known, after):
-        trail.record_hold(tx, after, now=now)
+    if _is_new(known, after):
+        if after.scope == HELD:
+            trail.record_hold(tx, after, now=now)
+        else:
+            trail.record_opt_out(tx, after, actor=ENGINE)
 
 
 def is_number_held(tx: Transaction, workspace_id: str, phone: str | None) -> bool:
