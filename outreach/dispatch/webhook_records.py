@@ -101,7 +101,7 @@ class StoredWebhooks:
             return True
         if seen.next_at is not None and seen.next_at <= now:
             return True
-        if cursor.probe_at is not None:
+        if cursor.probe_at is not None and cursor.probe_at > now:
             return False
         events, until, _ = webhooks.wanted_after(tx, webhook, max(seen.until, cursor.position))
         if events or until - cursor.position >= _PASSED_OVER:

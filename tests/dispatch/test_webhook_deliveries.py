@@ -207,6 +207,29 @@ async def test_held_events_of_types_that_are_wanted_no_more_are_dropped(
         assert len(server.requests) == 1
 
 
+async def test_an_endpoint_whose_probe_found_nothing_to_send_gets_the_next_event(tmp_path: Path) -> None:
+    """It was down, and what it was to get is not wanted any more: no answer ends that, and it is tried all the same."""
+    async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        webhook = (await engine.webhooks.create(workspace, NewWebhook(url="http://127.0.0.1:8000/"))).webhook
+        stored = StoredWebhooks(
+            storage=engine._storage, clock=engine._clock, ids=engine._ids, secrets=engine.webhooks._signing_keys
+        )
+        place = EndpointPlace(workspace, webhook.id)
+        records = stored.of(place)
+        opened = await records.open()
+        assert opened is not None
+        probed = EndpointHealth(
+            consecutive_failures=9, failing_since=engine.now(), next_probe_at=engine.now() - timedelta(seconds=1)
+        )
+        done = Progress(position=opened.position, health=probed, changed={}, attempts=[], disabled=None, release=True)
+        assert await records.store(done)
+        stored.ended(place, None)
+        assert await stored.due(frozenset()) == []
+        await opt_out(engine, workspace, 1)
+        assert await stored.due(frozenset()) == [place]
+
+
 async def test_an_event_of_a_type_that_was_added_is_not_passed_over(tmp_path: Path) -> None:
     """A process that had opened the endpoint before reads on by the types of then."""
     async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:
