@@ -35,13 +35,14 @@ def runs_after(
     if schedule.ends_on is not None:
         last = min(last, schedule.ends_on)
     excepted, known = frozenset(schedule.except_dates), after
+    unwanted = excepted.union(closed)
     # What was planned for a day so long before may have moved to one that is wanted.
     first = after.astimezone(zone).date() - timedelta(days=MAX_SHIFT_DAYS + 1)
     for day in days_of(read_recurrence(schedule.rule), schedule.starts_on, first, last):
         if day in excepted:
             continue
-        moved = open_day(day, schedule.holidays, closed)
-        if moved is None:
+        moved = open_day(day, schedule.holidays, unwanted)
+        if moved is None or (schedule.ends_on is not None and moved > schedule.ends_on):
             continue
         at = wall_clock(datetime.combine(moved, time(hour, minute)), zone)
         # Two days may come to one moment: moved from a holiday, or where a zone has left out a day.

@@ -184,6 +184,20 @@ def test_runs_on_holidays_follow_the_policy(policy: str, days: list[int]) -> Non
         assert [one.moved_from for one in found if one.moved_from] == [date(2026, 12, 24)]
 
 
+@pytest.mark.parametrize(("ends_on", "days"), [(date(2026, 12, 27), [23, 27]), (date(2026, 12, 26), [23, 26])])
+def test_no_run_moves_to_an_exception_or_past_the_end(ends_on: date, days: list[int]) -> None:
+    """The days without a run, and the last day, are those on which it takes place."""
+    closed = frozenset({date(2026, 12, 24), date(2026, 12, 25)})
+    excepted = [date(2026, 12, 26)] if 27 in days else []
+    schedule = new_schedule(
+        zone="UTC", rule="FREQ=DAILY;BYMONTHDAY=23,24", holidays="next_day", except_dates=excepted, ends_on=ends_on
+    )
+    begin = datetime(2026, 12, 1, tzinfo=UTC)
+    assert [one.day.day for one in runs_after(schedule, begin, closed)] == days
+    late = new_schedule(zone="UTC", rule="FREQ=DAILY;BYMONTHDAY=25", holidays="next_day", ends_on=date(2026, 12, 25))
+    assert list(runs_after(late, begin, closed)) == []
+
+
 def test_a_run_that_finds_no_open_day_within_a_month_is_left_out() -> None:
     """The one of the next year is not."""
     closed = frozenset(date(2026, 1, 1) + timedelta(days=number) for number in range(90))
