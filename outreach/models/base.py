@@ -8,6 +8,8 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from outreach.errors import InvalidRequest
+
 CarrierName: TypeAlias = str
 """The name of a carrier: one of `CARRIERS`, or of an adapter that the engine was given or that a package brings."""
 
@@ -92,3 +94,8 @@ class JsonPage:
     page: int
     page_size: int
     total: int
+
+
+def wrong_identifier(given: object) -> InvalidRequest:
+    """Return the error about an object that was given as an identifier, such as a workspace instead of its id."""
+    return InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(given).__name__}.")

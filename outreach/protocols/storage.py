@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar, get
 import anyio
 import attrs
 
-from outreach.errors import InvalidRequest
+from outreach.models.base import wrong_identifier
 
 if TYPE_CHECKING:
     from outreach.models.work import DatabaseHome, HighWaterMark
@@ -43,11 +43,6 @@ class OneQuery(Generic[T]):
     def __call__(self, tx: Transaction) -> T:
         """Run it."""
         return self.operation(tx)
-
-
-def wrong_identifier(given: object) -> InvalidRequest:
-    """Return the error about an object that was given as an identifier, such as a workspace instead of its id."""
-    return InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(given).__name__}.")
 
 
 def _as_set(workspace_ids: Iterable[str]) -> frozenset[str]:

@@ -12,9 +12,9 @@ import attrs
 
 from outreach.core.copying import copy_with
 from outreach.errors import InvalidRequest, StorageError
+from outreach.models.base import wrong_identifier
 from outreach.models.campaign import Counters
 from outreach.models.work import WorkItem
-from outreach.protocols.storage import wrong_identifier
 from outreach.rules.segments import text_problem
 from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import (
