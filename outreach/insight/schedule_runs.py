@@ -166,15 +166,15 @@ class ScheduleRuns:
             )
             return
         found = await self._preflight(workspace_id, run_id)
-        why = await self._context.storage.read(partial(_obstacle_of, schedule, made, found))
+        why = await self._context.storage.read(partial(_obstacle_of, schedule, made, run, found))
         if why is None:
-            why = await self._started(workspace_id, run_id)
+            why = await self._started(run)
         await self._record(made, "started" if why is None else "blocked", why, found)
 
-    async def _started(self, workspace_id: str, run_id: str) -> Problem | None:
-        """Start a campaign; return why that was refused, if it was."""
+    async def _started(self, run: Campaign) -> Problem | None:
+        """Start a campaign, unless it has changed since it was looked at; return why that was refused, if it was."""
         try:
-            await self._start(workspace_id, run_id, actor=ENGINE)
+            await self._start(run.workspace_id, run.id, revision=run.revision, actor=ENGINE)
         except IllegalTransition:
             # Somebody was faster.
             return None
@@ -251,12 +251,14 @@ def _read_run(
     return tx.schedules.get(workspace_id, schedule_id), tx.occurrences.made(workspace_id, schedule_id), campaign
 
 
-def _obstacle_of(schedule: Schedule, made: Occurrence, found: Preflight, tx: Transaction) -> Problem | None:
+def _obstacle_of(
+    schedule: Schedule, made: Occurrence, run: Campaign, found: Preflight, tx: Transaction
+) -> Problem | None:
     current = tx.schedules.get(schedule.workspace_id, schedule.id) or schedule
     template = tx.campaigns.get(schedule.workspace_id, schedule.template_id)
     if template is None:
         return Problem(code="not_ready", message="The campaign that its runs are like is gone.")
-    return obstacle(current, template, workspace_of(tx, schedule.workspace_id), found, made.contacts or 0)
+    return obstacle(current, template, run, workspace_of(tx, schedule.workspace_id), found, made.contacts or 0)
 
 
 def _words(error: Exception) -> str:

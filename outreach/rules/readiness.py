@@ -151,6 +151,11 @@ def is_person(actor: str) -> bool:
     return bool(colon) and kind in _PEOPLE
 
 
+def limits_starts(workspace: Workspace) -> bool:
+    """Return whether starts of a workspace may need approval."""
+    return workspace.approve_over_contacts is not None or workspace.approve_over_amount is not None
+
+
 def approval_reason(workspace: Workspace, *, contacts: int, amount: Decimal | None) -> ApprovalReason | None:
     """Return why the start of a campaign with so many contacts needs approval; None if it does not.
 

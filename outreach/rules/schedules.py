@@ -92,13 +92,14 @@ def due_time(schedule: Schedule) -> datetime | None:
 
 
 def obstacle(
-    schedule: Schedule, template: Campaign, workspace: Workspace, found: Preflight, contacts: int
+    schedule: Schedule, template: Campaign, run: Campaign, workspace: Workspace, found: Preflight, contacts: int
 ) -> Problem | None:
     """Return why a run is not started, by its preflight; None if it is.
 
     Args:
         schedule: The schedule.
         template: The campaign that the run is like.
+        run: The campaign of the run: one that a person has changed is another one than was approved.
         workspace: Its limits of approval.
         found: The preflight of the run.
         contacts: The contacts of the run before those of earlier runs were left out.
@@ -115,7 +116,8 @@ def obstacle(
     if schedule.max_cost is not None and (amount is None or amount > schedule.max_cost):
         cost = "is not known" if amount is None else f"is {amount:,.2f}"
         return Problem(code="cost", message=f"Its cost {cost}, and max_cost is {schedule.max_cost:,}.")
-    if needs_approval(schedule, template, workspace, found.contacts, amount):
+    is_changed = is_person(run.changed_by or "") and approval_reason(workspace, contacts=found.contacts, amount=amount)
+    if is_changed or needs_approval(schedule, template, workspace, found.contacts, amount):
         message = "A second person has to approve the schedule, or its limits, or the campaign that its runs are like."
         return Problem(code="awaits_approval", message=message)
     return None

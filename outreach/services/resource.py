@@ -193,7 +193,7 @@ class Resource(Generic[M, N, U]):
         def operation(tx: Transaction) -> M:
             one = self._table(tx).existing(workspace_id, identifier)
             require_unused(self._name(one), self._used_by(tx, one), self.remove_advice)
-            gone = self._remove(tx, one, now)
+            gone = self._remove(tx, one, now, actor)
             self._record(tx, "remove", gone, now, actor)
             return gone
 
@@ -251,7 +251,7 @@ class Resource(Generic[M, N, U]):
         self._table(tx).update(after)
         return after
 
-    def _remove(self, tx: Transaction, one: M, now: datetime) -> M:
+    def _remove(self, tx: Transaction, one: M, now: datetime, actor: str) -> M:
         """Mark a model as removed and return it: campaigns and calls that have ended still name it."""
         gone = attrs.evolve(one, removed_at=now)  # type: ignore[misc]
         self._table(tx).update(gone)

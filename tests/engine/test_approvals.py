@@ -16,6 +16,7 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     Conflict,
+    EngineConfig,
     FlowStep,
     FlowUpdate,
     InvalidRequest,
@@ -37,6 +38,7 @@ from outreach import (
 )
 from outreach.errors import AwaitsApproval, CannotStart, IllegalTransition, Problem
 from outreach.models import CallerIdAllocation, Price, PriceTable
+from outreach.services.campaigns.adding import CampaignAdditions
 
 pytestmark = pytest.mark.anyio
 
@@ -219,6 +221,30 @@ async def test_what_was_approved_stays_while_it_is_under_way(place: Place) -> No
     assert (found.body, found.counters.total, found.rate_per_minute) == ("Hi", 3, 7)
     await campaigns.pause(place.workspace, campaign.id, actor=ANN)
     assert (await campaigns.resume(place.workspace, campaign.id, actor=ANN)).status is CampaignStatus.ACTIVE
+
+
+async def test_contacts_that_are_still_being_added_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a start before all of them are there, or an addition after it, would pass the limit."""
+
+    async def killed(*_: object) -> None:
+        """Leave the added contacts where they are."""
+
+    async with Outreach.open("memory://", config=EngineConfig(insert_batch_size=2)) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio"))
+        place, campaigns = Place(engine, workspace.id), engine.campaigns
+        await place.limit(approve_over_contacts=4)
+        started, waiting = await place.campaign(1), await place.campaign(1)
+        new = [NewRecipient(phone_number=f"+1303556{number:04d}") for number in range(4)]
+        await place.start(started, ANN)
+        with pytest.raises(AwaitsApproval, match="no contacts"):
+            await campaigns.add_recipients(workspace.id, started.id, new, actor=ANN)
+        await campaigns.add_recipients(workspace.id, started.id, new[:1], actor=ANN)
+        monkeypatch.setattr(CampaignAdditions, "_move_all", killed)
+        await campaigns.add_recipients(workspace.id, waiting.id, new, actor=ANN)
+        with pytest.raises(Conflict, match="still gets contacts"):
+            await place.start(waiting, ANN)
+        assert (await place.start(waiting, "api")).status is CampaignStatus.ACTIVE
 
 
 async def test_what_was_approved_stays_while_it_is_scheduled(place: Place) -> None:

@@ -37,6 +37,7 @@ from outreach.models import (
     NewSchedule,
     NewScheduleApproval,
     Occurrence,
+    Preflight,
     Price,
     PriceTable,
     Schedule,
@@ -429,6 +430,39 @@ async def test_a_schedule_of_a_person_needs_the_approval_of_another_one(place: P
     assert (paused.state, paused.reason) == ("paused", "awaits_approval")
 
 
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+async def test_a_run_that_a_person_changes_before_its_start_is_not_the_one_approved(
+    place: Place, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Before it is looked at, such as between a kill and a restart; or while it is."""
+    await place.engine.workspaces.update(place.workspace, WorkspaceUpdate(approve_over_contacts=2))
+    schedule = await place.schedule(actor=ANN)
+    limits = NewScheduleApproval(revision=schedule.revision, most_contacts=3)
+    await place.engine.schedules.approve(place.workspace, schedule.id, limits, actor=BEN)
+    place.clock.set(NINE)
+    await place.make_only(schedule)
+    [run] = await place.runs(schedule)
+    runs = place.engine.campaigns._schedule_runs
+    preflight = runs._preflight
+
+    async def change() -> None:
+        await place.engine.campaigns.update(place.workspace, run.id, CampaignUpdate(body="Ho"), actor=ANN)
+
+    async def slow(workspace_id: str, run_id: str) -> Preflight:
+        found = await preflight(workspace_id, run_id)
+        await change()
+        return found
+
+    if when == "before":
+        await change()
+    else:
+        monkeypatch.setattr(runs, "_preflight", slow)
+    await place.run()
+    reason = "awaits_approval" if when == "before" else "not_ready"
+    assert await place.states(schedule) == [("blocked", reason)]
+    assert (await place.engine.campaigns.get(place.workspace, run.id)).status is CampaignStatus.READY
+
+
 async def test_an_approval_of_a_schedule_ends_with_a_change_of_its_flow(place: Place) -> None:
     """Also where the campaign that its runs are like has ended: its runs say what the flow says."""
     await place.engine.workspaces.update(place.workspace, WorkspaceUpdate(approve_over_contacts=0))
@@ -736,6 +770,15 @@ async def test_a_removed_schedule_makes_nothing(place: Place) -> None:
         await place.get(schedule)
     found = [one async for one in place.engine.campaigns.iter_all(place.workspace)]
     assert {one.status for one in found} == {CampaignStatus.READY}
+
+
+async def test_a_removed_schedule_cancels_the_run_that_has_not_begun(place: Place) -> None:
+    """As does each other way to take a run out of the plan."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    await place.engine.schedules.remove(place.workspace, schedule.id)
+    assert (await place.engine.campaigns.get(place.workspace, run.id)).status is CampaignStatus.CANCELLED
 
 
 async def test_a_template_that_is_gone_blocks_its_runs(place: Place) -> None:

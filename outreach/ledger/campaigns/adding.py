@@ -76,9 +76,9 @@ def note_added(
     """Record an addition, and the names of its contacts' variables.
 
     Raises:
-        AwaitsApproval: A person adds contacts to a campaign that is under way and was approved.
+        AwaitsApproval: A person adds contacts to a campaign that is under way, and with them needs approval.
     """
-    require_unapproved(tx, campaign, None, actor=actor)
+    require_unapproved(tx, campaign, None, added=added, actor=actor)
     names = _all_names(campaign.variable_names, variable_names)
     if (names, actor) != (campaign.variable_names, campaign.changed_by):
         # Decisions depend on neither, so the revision stays, and with it what is planned.

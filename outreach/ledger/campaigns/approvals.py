@@ -48,20 +48,23 @@ def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | No
     )
 
 
-def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[str] | None, *, actor: str) -> None:
+def require_unapproved(
+    tx: Transaction, campaign: Campaign, changes: Collection[str] | None, *, added: int = 0, actor: str
+) -> None:
     """Raise `AwaitsApproval` if a person changes what was approved of a campaign that is under way.
 
     Args:
         tx: The transaction.
         campaign: The campaign before the change.
         changes: The fields that change; None for new contacts.
+        added: How many these are.
         actor: Who changes it.
     """
     under_way = campaign.status not in UNSTARTED_STATUSES and is_person(actor)
     if not under_way or (changes is not None and _APPROVED_FIELDS.isdisjoint(changes)):
         return
     workspace = workspace_of(tx, campaign.workspace_id)
-    if approval_reason(workspace, contacts=campaign.counters.total, amount=None) is not None:
+    if approval_reason(workspace, contacts=campaign.counters.total + added, amount=None) is not None:
         what = "It gets no contacts" if changes is None else "What it says and from where stays"
         raise AwaitsApproval(
             f"{what} while it is under way, because starts need approval in this workspace. Take its start back first, "

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.core.clock import is_zone
-from outreach.errors import AccountMissing, AwaitsApproval, CannotStart, IllegalTransition, Problem
+from outreach.errors import AccountMissing, AwaitsApproval, CannotStart, Conflict, IllegalTransition, Problem
 from outreach.ledger.campaigns import trail
 from outreach.ledger.campaigns.approvals import approval_of
 from outreach.ledger.campaigns.recipients import steps_of
@@ -46,7 +46,7 @@ from outreach.rules.holidays import closed_dates, extend_calendar
 from outreach.rules.numbering import person_key
 from outreach.rules.opening import next_open
 from outreach.rules.phones import is_service, normalise_single
-from outreach.rules.readiness import approval_reason, is_person, missing_requirements, wording_warnings
+from outreach.rules.readiness import approval_reason, is_person, limits_starts, missing_requirements, wording_warnings
 from outreach.rules.rendering import CONTACT_FIELDS, expected_names, field_columns, template_of, text_warnings, unfilled
 from outreach.rules.schedules import MISSED
 from outreach.rules.segments import name_spellings
@@ -278,6 +278,7 @@ def start(
         IllegalTransition: The campaign was started before, or has ended.
         CannotStart: It is a draft or has other obstacles; all are listed.
         AwaitsApproval: It needs the approval of a second person.
+        Conflict: It may need that, and still gets contacts.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
@@ -295,7 +296,10 @@ def start(
     )
     if found:
         raise CannotStart(found)
-    if approval_reason(workspace_of(tx, workspace_id), contacts=campaign.counters.total, amount=None) is not None:
+    workspace = workspace_of(tx, workspace_id)
+    if is_person(actor) and limits_starts(workspace) and tx.campaigns.has_additions(workspace_id, campaign_id):
+        raise Conflict("The campaign still gets contacts: start it once they are all there.")
+    if approval_reason(workspace, contacts=campaign.counters.total, amount=None) is not None:
         _require_approval(tx, campaign, actor=actor, priced=priced)
     step = CampaignAction.SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.START
     if campaign.holidays is not None:

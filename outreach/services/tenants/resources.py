@@ -98,7 +98,7 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
             sync_setups_of_agent(tx, after, now=now, actor=actor)
         return after
 
-    def _remove(self, tx: Transaction, one: Agent, now: datetime) -> Agent:
+    def _remove(self, tx: Transaction, one: Agent, now: datetime, actor: str) -> Agent:
         return self._revised(tx, attrs.evolve(one, is_active=False, removed_at=now), now)
 
     def _revised(self, tx: Transaction, agent: Agent, now: datetime) -> Agent:
@@ -215,7 +215,7 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
         wake_running_campaigns(tx, after.workspace_id, now)
         return super()._replace(tx, before, after, now, actor)
 
-    def _remove(self, tx: Transaction, one: Number, now: datetime) -> Number:
+    def _remove(self, tx: Transaction, one: Number, now: datetime, actor: str) -> Number:
         """Delete the row, so that the number can be added again."""
         tx.numbers.delete(one.workspace_id, one.id)
         return one

@@ -49,6 +49,8 @@ from outreach.storage.unit_of_work import Transaction
 MAX_SHOWN: Final = 50
 """The most coming runs that are returned."""
 
+_REMOVED: Final = Problem(code="removed", message="The schedule was removed before the campaign was started.")
+
 _NEVER: Final = f"has no day within {HORIZON_YEARS} years from the first one, or from now"
 
 
@@ -355,13 +357,15 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         put(tx, planned, now)
         return planned
 
-    def _remove(self, tx: Transaction, one: Schedule, now: datetime) -> Schedule:
+    def _remove(self, tx: Transaction, one: Schedule, now: datetime, actor: str) -> Schedule:
         made = tx.occurrences.made(one.workspace_id, one.id)
         if made is not None:
-            why = Problem(code="removed", message="The schedule was removed before the campaign was started.")
-            record_decided(tx, made, state="blocked", why=why, now=now)
+            record_decided(tx, made, state="blocked", why=_REMOVED, now=now)
             one = self._table(tx).existing(one.workspace_id, one.id)
-        gone = super()._remove(tx, one, now)
+        elif (ahead := run_ahead(tx, one, now)) is not None:
+            withdraw_run(tx, *ahead, state="skipped", why=_REMOVED, now=now, actor=actor)
+            one = self._table(tx).existing(one.workspace_id, one.id)
+        gone = super()._remove(tx, one, now, actor)
         reschedule(tx, gone, now)
         return gone
 

@@ -380,11 +380,11 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             tx.webhook_holds.hasten(changed.workspace_id, changed.id, now)
         return changed
 
-    def _remove(self, tx: Transaction, one: Webhook, now: datetime) -> Webhook:
+    def _remove(self, tx: Transaction, one: Webhook, now: datetime, actor: str) -> Webhook:
         tx.webhook_holds.delete_from(one.workspace_id, one.id, None)
         cursor = attrs.evolve(_cursor_of(tx, one), sealed="", holder=None, held_until=None, updated_at=now)
         tx.webhook_cursors.put(cursor)
-        return super()._remove(tx, one, now)
+        return super()._remove(tx, one, now, actor)
 
 
 def signing_secrets(vault: Vault, cursor: WebhookCursor, now: datetime) -> Sequence[tuple[str, datetime]]:
