@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import suppress
+from selectors import DefaultSelector
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -219,6 +221,37 @@ async def test_a_process_of_the_server_that_stands_still_holds_a_read_up_for_a_w
             assert await storage.read(read) != stopped[0]
         finally:
             os.kill(stopped[0], signal.SIGCONT)
+
+
+async def test_a_listener_survives_a_process_that_can_open_no_file(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It listens again once there is room for one."""
+    failed = 0
+
+    def full() -> Any:
+        nonlocal failed
+        if failed < 3:
+            failed += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return DefaultSelector()
+
+    monkeypatch.setattr(listening, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(listening, "DefaultSelector", full)
+    storage = opened(url)
+    storage.listen(lambda _: None)
+    async with asyncio.timeout(30), storage:
+        while failed < 3 or not storage.is_listening:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+
+async def test_an_idle_connection_is_checked_for_a_moment_only(url: str) -> None:
+    """However long its last user was ready to wait: a writer that looks for a live one keeps all writes waiting."""
+    async with opened(url) as storage:
+        assert storage._open is not None
+        used = storage._open.pool
+        with used.connection() as connection:
+            connection.longest_seconds = 300.0
+            used.check_connection(connection)
+            assert connection.longest_seconds == connect_module.BUSY_SECONDS
 
 
 @pytest.mark.soak("waits until no answer is waited for")

@@ -345,6 +345,35 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
         assert not due
 
 
+async def test_a_check_that_is_interrupted_by_commits_takes_no_file_for_another(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had read the files before a checkpoint and a stamped commit, and remembers the state of then."""
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
+    clock, read, loop = ShiftedClock(), watch.read_file_state, asyncio.get_running_loop()
+    async with SqliteStorage(database, clock=clock) as storage:
+        await write_some(storage, 2, clock)
+        due = [True]
+
+        def interrupted(file: int, log: Path) -> watch.FileState | None:
+            found = read(file, log)
+            if due and threading.current_thread() is not threading.main_thread():
+                due.clear()
+                with opened(database) as other:
+                    other.execute("PRAGMA wal_checkpoint(RESTART)")
+                clock.shift(timedelta(seconds=5))
+                # The writer does not look at the file meanwhile, as within half a second of its last look.
+                storage._watch._next_check = float("inf")
+                asyncio.run_coroutine_threadsafe(storage.write(appending("later")), loop).result(10)
+            return found
+
+        monkeypatch.setattr(watch, "read_file_state", interrupted)
+        for _ in range(3):
+            await storage.read(subjects)
+        assert not due
+        assert len(await storage.read(subjects)) == 41
+
+
 async def test_checkpoints_of_any_process_are_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own, those of others, with a reader that holds them up, a log that begins anew, VACUUM."""
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)

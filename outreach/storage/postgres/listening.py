@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from selectors import EVENT_READ, DefaultSelector
@@ -66,13 +67,22 @@ class Listener:
                     if not self._listen(connection):
                         return
                 self.is_connected = False
-                if _readable(pause, self._closed):
+                if self._is_closed_within(pause):
                     return
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
         finally:
             self.is_connected = False
             self._closed.close()
             self._close.close()
+
+    def _is_closed_within(self, seconds: float) -> bool:
+        """Return whether it is to end, after waiting for no longer than this."""
+        try:
+            return bool(_readable(seconds, self._closed))
+        except OSError:
+            # The process has no file left to wait with.
+            time.sleep(seconds)
+            return False
 
     def _listen(self, connection: PostgresConnection) -> bool:
         """Pass on what comes until the connection is lost, which raises; return False when it is to end."""
@@ -82,6 +92,8 @@ class Listener:
                 return False
             if not ready:
                 connection.execute("SELECT 1")
+                # The driver has taken what came with the answer.
+                self._notify(EVERYTHING)
             connection.pgconn.consume_input()
             topics = set()
             while (notification := connection.pgconn.notifies()) is not None:

@@ -74,6 +74,12 @@ class Pool(ConnectionPool[PostgresConnection]):
             self.cut()
         self.check()
 
+    @staticmethod
+    def check_connection(conn: PostgresConnection) -> None:
+        """Check an idle connection for a moment only, however long its last user was ready to wait."""
+        conn.longest_seconds = BUSY_SECONDS
+        ConnectionPool.check_connection(conn)
+
     def _prepare(self, connection: PostgresConnection) -> None:
         with self._guard:
             self._made.add(connection)

@@ -295,9 +295,11 @@ class FileWatch:
         known = self._known
         if known is None:
             return None
+        # Before the files: the writer may raise it meanwhile, and the state of before must not have the later stamp.
+        latest = self._latest
         found = read_file_state(self._file, self._log)
         # A replaced file is reported by the next transaction.
-        return found.footprint(self._latest) if found is not None and continues(known, found, self._log) else known
+        return found.footprint(latest) if found is not None and continues(known, found, self._log) else known
 
     def before_opening(self, noted: Footprint | None) -> bool:
         """Check the file before SQLite opens it; return whether its last user left a log.
@@ -453,10 +455,12 @@ class FileWatch:
                 return False
         if inode_of(self._path) != self._inode:
             return False
+        # Before the files; see `footprint`.
+        latest = self._latest
         found: FileState | None = read_file_state(self._file, self._log)
         if found is None or (self._known is not None and not continues(self._known, found, self._log)):
             return False
-        self._known = found.footprint(self._latest)
+        self._known = found.footprint(latest)
         return True
 
     def _is_same_file(self) -> bool:
