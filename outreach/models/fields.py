@@ -169,7 +169,10 @@ def moment(value: Any) -> datetime:
         raise Refused(f"must be a datetime, not {type(value).__name__}")
     if value.utcoffset() is None:
         raise Refused("must have a UTC offset: use datetime(..., tzinfo=UTC)")
-    return in_utc(value)
+    try:
+        return in_utc(value)
+    except OverflowError:
+        raise Refused("must be a time that exists in UTC too, in the years 1 to 9999") from None
 
 
 def zone(value: Any) -> str:

@@ -258,6 +258,10 @@ def _require(made: object, name: str, method: str, kind: str) -> None:
         )
 
 
+_MAX_CONNECTED: Final = 1000
+"""Accounts whose adapters are kept; the oldest is connected anew when it is used again."""
+
+
 class _Connected(Generic[T]):
     """Adapters by account, each with the account's revision."""
 
@@ -271,6 +275,9 @@ class _Connected(Generic[T]):
 
     def put(self, account: StoredAccount, made: T) -> None:
         """Keep the adapter of an account, in place of an earlier revision's."""
+        self._made.pop(account.id, None)
+        if len(self._made) >= _MAX_CONNECTED:
+            del self._made[next(iter(self._made))]
         self._made[account.id] = (account.revision, made)
 
 

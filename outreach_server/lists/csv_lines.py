@@ -88,10 +88,14 @@ class Source:
         )
 
 
+_WITH_SURROGATES: Final = frozenset({"utf-7", "unicode-escape", "raw-unicode-escape"})
+"""Codecs that also decode halves of pairs, which no database stores; no program writes lists in them."""
+
+
 def is_encoding(name: str) -> bool:
     """Return whether a name is that of a text encoding."""
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=name)
+        return codecs.lookup(name).name not in _WITH_SURROGATES
     except (LookupError, ValueError):
         return False
-    return True

@@ -8,7 +8,7 @@ import pytest
 
 from outreach.server_support import escape_formula
 from outreach_server.lists.contacts import CHUNK, ContactFile
-from outreach_server.lists.csv_lines import MAX_LINE_LENGTH, Source
+from outreach_server.lists.csv_lines import MAX_LINE_LENGTH, Source, is_encoding
 from outreach_server.lists.csv_records import Record, detect_delimiter, records
 from outreach_server.lists.errors import UnreadableList
 from outreach_server.lists.rejects import Rejects
@@ -54,6 +54,13 @@ def test_a_byte_of_another_encoding_is_named_with_its_place(size: int) -> None:
             lines(b"phone\nok\n" + broken + b"\n", size=size)
         assert re.search(rf"it is not utf-8 at byte \d+ \(line 3\): {byte}", caught.value.message)
         assert "--encoding cp1252" in caught.value.message
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "UTF7", "unicode_escape", "raw-unicode-escape"])
+def test_an_encoding_that_makes_texts_no_database_stores_is_refused(encoding: str) -> None:
+    """They decode halves of surrogate pairs."""
+    assert not is_encoding(encoding)
+    assert is_encoding("utf-16")
 
 
 def test_a_file_that_ends_within_a_letter_is_not_in_its_encoding() -> None:

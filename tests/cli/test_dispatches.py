@@ -119,6 +119,12 @@ def test_many_are_decided_at_once_and_taken_back(cli: Cli, workspace_id: str) ->
     assert [one["reason"] for one in cli.ask("dispatches", "unknown", workspace_id)] == ["decision_undone"] * 2
 
 
+def test_a_decision_about_none_is_a_document_too(cli: Cli, workspace_id: str) -> None:
+    """A program reads it as one about many."""
+    found = cli.ask("dispatches", "resolve", "--retry", "--workspace", workspace_id)
+    assert (found["dry_run"], found["changed"]) == (False, 0)
+
+
 def test_a_decision_about_many_names_whose(cli: Cli, workspace_id: str) -> None:
     """A filter beside an id is refused, as are filters without a workspace."""
     dispatch = given_unknown(cli, workspace_id)

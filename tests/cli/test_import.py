@@ -59,6 +59,22 @@ def test_one_bad_row_in_ten_thousand_is_named_and_the_others_are_loaded(
     assert "not a number" in str(made["rejected"])
 
 
+def test_the_file_of_bad_rows_is_private_and_never_the_list(
+    cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
+) -> None:
+    """Nor is an earlier one emptied by a command that reads no row."""
+    file = csv_file("phone,name\n+14155550101,Ann\n12,Bob\n")
+    args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
+    assert "is the list itself" in cli.refuse(*args, "--rejects", file, code=2)
+    assert Path(file).read_text("utf-8").count("\n") == 3
+    rejects = tmp_path / "rejects.csv"
+    cli.ask(*args, "--rejects", str(rejects))
+    written = rejects.read_text("utf-8")
+    assert ("12" in written, rejects.stat().st_mode & 0o777) == (True, 0o600)
+    assert cli.run(*args, "--map", "phone=Nope", "--rejects", str(rejects)).exit_code
+    assert rejects.read_text("utf-8") == written
+
+
 @pytest.mark.field(17)
 def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
     cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path

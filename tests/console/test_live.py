@@ -23,6 +23,7 @@ from outreach_server.console.live.stream import (
     MAX_STREAMS,
     MAX_STREAMS_EACH,
     LiveStreams,
+    brought_by,
     message,
 )
 from outreach_server.console.live.views import CAMPAIGN_REGIONS, OVERVIEW_REGIONS, WEBHOOK_REGIONS
@@ -348,12 +349,22 @@ async def test_only_live_pages_have_a_stream(house: House, of: str) -> None:
 def test_a_message_has_what_differs_and_the_time() -> None:
     """The time alone is no change, and a sign of life all the same."""
     regions = {"a": "<p id=a>1\n2</p>", "b": "<p id=b></p>", "as-of": "<p id=as-of>1</p>"}
-    assert tuple(parts(message(regions, {}))) == ("a", "b", "as-of")
-    assert tuple(parts(message(regions, {**regions, "b": "old"}))) == ("b", "as-of")
-    assert message(regions, {**regions, "as-of": "old"}) == b""
-    assert tuple(parts(message(regions, regions, say_time=True))) == ("as-of",)
-    large = dict.fromkeys("abc", "x" * (MAX_MESSAGE_BYTES // 2))
-    assert tuple(parts(message(large, {}))) == ("a",)
+    assert tuple(brought_by(regions, {})) == ("a", "b", "as-of")
+    assert tuple(parts(message(regions))) == ("a", "b", "as-of")
+    assert tuple(brought_by(regions, {**regions, "b": "old"})) == ("b", "as-of")
+    assert brought_by(regions, {**regions, "as-of": "old"}) == {}
+    assert tuple(brought_by(regions, regions, say_time=True)) == ("as-of",)
+
+
+def test_regions_that_have_no_room_come_with_the_next_message() -> None:
+    """One that is larger than a message comes alone."""
+    large = {"a": "x" * (MAX_MESSAGE_BYTES // 2), "b": "y" * MAX_MESSAGE_BYTES, "as-of": "1"}
+    shown = dict[str, str]()
+    brought = []
+    while part := brought_by(large, shown):
+        brought.append(tuple(part))
+        shown.update(part)
+    assert brought == [("a",), ("b",)]
 
 
 def test_a_server_has_so_many_streams() -> None:

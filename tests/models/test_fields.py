@@ -176,6 +176,19 @@ def test_a_right_campaign_is_constructed_with_all_that_it_may_have() -> None:
         attrs.evolve(campaign, name="")
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=9))),
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+    ],
+)
+def test_a_time_that_utc_does_not_have_is_refused(at: datetime) -> None:
+    """Near the ends of the calendar."""
+    with pytest.raises(InvalidRequest, match="scheduled_start_at: must be a time that exists in UTC"):
+        CampaignUpdate(scheduled_start_at=at)
+
+
 def test_an_argument_may_follow_a_field() -> None:
     """Where a method takes what a request has."""
     assert check_field(NewUnsubscribes, "evidence", None) is None

@@ -108,8 +108,8 @@ class _Chosen:
 
         if self.dry_run or not self.yes:
             planned = with_engine(lambda engine: work(engine, dry_run=True))
-            if self.dry_run and state().as_json:
-                echo_json({"dry_run": True, **to_json(planned)})
+            if state().as_json and (self.dry_run or not planned.changed):
+                echo_json({"dry_run": self.dry_run, **to_json(planned)})
                 return
             click.echo(_summary(planned, "would change"), err=not self.dry_run)
             if self.dry_run or not planned.changed:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
 import attrs
@@ -63,9 +65,7 @@ FILE_OPTIONS: Final = (
         "state: its name or number.",
     ),
     *LIST_OPTIONS,
-    click.option(
-        "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
-    ),
+    click.option("--rejects", type=click.Path(dir_okay=False, path_type=Path), help="A CSV file for bad rows."),
 )
 """How a list is read."""
 
@@ -89,7 +89,7 @@ def import_(
     sheet: str | None,
     encoding: str | None,
     delimiter: str,
-    rejects_file: TextIO | None,
+    rejects: Path | None,
     dry_run: bool,
     contact: str | None,
     left_out_campaigns: Sequence[str],
@@ -120,7 +120,7 @@ def import_(
         sheet=sheet,
         encoding=encoding,
         delimiter=delimiter,
-        rejects_file=rejects_file,
+        rejects=rejects,
     ) as opened:
         wanted_import = _Import(
             workspace_id=workspace_id,
@@ -141,12 +141,12 @@ def opened_files(
     sheet: str | None,
     encoding: str | None,
     delimiter: str,
-    rejects_file: TextIO | None,
+    rejects: Path | None,
 ) -> Iterator[dict[str, Any]]:
     """Open the files of a list, and provide the fields of `ListFiles`."""
     if len(dict(mapped)) < len(mapped):
         raise click.UsageError("--map names a field twice.")
-    with Rejects(rejects_file) as rejects, ExitStack() as opened:
+    with ExitStack() as opened:
         tables = [
             opened.enter_context(
                 open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet)
@@ -154,17 +154,36 @@ def opened_files(
             for file in files
         ]
         lists = [ContactFile.open(table, mapped=dict(mapped)) for table in tables]
-        if rejects_file is not None and len({one.columns.headers for one in lists}) > 1:
+        if rejects is not None and len({one.columns.headers for one in lists}) > 1:
             raise click.UsageError("--rejects needs files with the same columns. Import the others on their own.")
         for one in lists:
             one.numbers.region = region
+        # Last: what is wrong with the command leaves an earlier file as it is.
+        rejects_file = None if rejects is None else opened.enter_context(_opened_rejects(rejects, files))
+        collected = opened.enter_context(Rejects(rejects_file))
         with _progress(_sizes(files)) as progress:
             yield {
                 "lists": lists,
-                "rejects": rejects,
+                "rejects": collected,
                 "rejects_file": rejects_file,
                 "advance": lambda: progress(sum(table.position() for table in tables)),
             }
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _opened_rejects(file: Path, lists: Sequence[BinaryIO]) -> TextIO:
+    """Open the file of bad rows, which hold people's numbers: nobody else may read it."""
+    for one in lists:
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(one.fileno()), file.stat()):
+                raise click.UsageError(f"--rejects {str(file)!r} is the list itself. Name another file.")
+    try:
+        return open(file, "w", encoding="utf-8", newline="", opener=_open_private)
+    except OSError as error:
+        raise click.ClickException(f"Could not write {str(file)!r}: {error.strerror}.") from error
 
 
 @attrs.frozen(kw_only=True)

@@ -106,6 +106,10 @@ def with_offset(option: str, moment: datetime | None, zone: str) -> datetime | N
         return moment
     local = moment.replace(tzinfo=ZoneInfo(zone))
     later = local.replace(fold=1)
+    try:
+        local.astimezone(UTC)
+    except OverflowError:
+        raise click.UsageError(f"{option} is too near the end of the calendar for a time of {zone}.") from None
     if local.astimezone(UTC).astimezone(local.tzinfo).replace(tzinfo=None) != moment:
         raise click.UsageError(
             f"{option} {moment:%Y-%m-%d %H:%M} does not exist in {zone}: the clocks go forward then."

@@ -163,14 +163,14 @@ class LiveResponse(Response):
                     return
                 checked_at = now
             if view.regions is not None:
-                text = message(view.regions, shown, say_time=now - sent_at >= SIGN_OF_LIFE_SECONDS)
-                if text:
+                brought = brought_by(view.regions, shown, say_time=now - sent_at >= SIGN_OF_LIFE_SECONDS)
+                if brought:
                     with anyio.move_on_after(STALLED_SECONDS) as sending:
-                        await _send(send, text)
+                        await _send(send, message(brought))
                     if sending.cancelled_caught:
                         stream.ended.set()
                         return
-                    shown.update(view.regions)
+                    shown.update(brought)
                     sent_at = now
             with anyio.move_on_after(CHECK_SECONDS):
                 await _first(changed.wait, stream.ended.wait)
@@ -178,8 +178,10 @@ class LiveResponse(Response):
             await _send(send, SUPERSEDED)
 
 
-def message(regions: Regions, shown: Mapping[str, str], *, say_time: bool = False) -> bytes:
-    """Return the message that brings a page up to date; empty if nothing has changed.
+def brought_by(regions: Regions, shown: Mapping[str, str], *, say_time: bool = False) -> Mapping[str, str]:
+    """Return the regions of the next message that brings a page up to date; none if nothing has changed.
+
+    As many as a message has room for, and at least one; the next message has the others.
 
     Args:
         regions: The newest rendering.
@@ -188,16 +190,24 @@ def message(regions: Regions, shown: Mapping[str, str], *, say_time: bool = Fals
     """
     changed = [name for name, html in regions.items() if name != AS_OF and shown.get(name) != html]
     if not changed and not say_time:
-        return b""
-    parts, size = [], 0
+        return {}
+    brought, size = dict[str, str](), 0
     for name in (*changed, *((AS_OF,) if AS_OF in regions else ())):
-        html = " ".join(regions[name].split("\n"))
-        part = f'<hx-partial hx-target="#{name}" hx-swap="outerMorph">{html}</hx-partial>'.encode()
-        size += len(part)
-        if size > MAX_MESSAGE_BYTES:
+        size += len(_part(name, regions[name]))
+        if brought and size > MAX_MESSAGE_BYTES:
             break
-        parts.append(part)
-    return b"data: " + b"".join(parts) + b"\n\n" if parts else b""
+        brought[name] = regions[name]
+    return brought
+
+
+def message(regions: Mapping[str, str]) -> bytes:
+    """Return the message that brings these regions to a page."""
+    return b"data: " + b"".join(_part(name, html) for name, html in regions.items()) + b"\n\n"
+
+
+def _part(name: str, html: str) -> bytes:
+    text = " ".join(html.split("\n"))
+    return f'<hx-partial hx-target="#{name}" hx-swap="outerMorph">{text}</hx-partial>'.encode()
 
 
 async def _end_stalled(stream: OpenStream, scope: anyio.CancelScope) -> None:

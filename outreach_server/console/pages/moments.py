@@ -24,7 +24,12 @@ def moment_in(form: Mapping[str, str], name: str, zone: str, problems: dict[str,
     except ValueError:
         problems[name] = _NO_MOMENT
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=tzinfo_of(zone))
+    found = found if found.tzinfo is not None else found.replace(tzinfo=tzinfo_of(zone))
+    try:
+        return found.astimezone(UTC).astimezone(found.tzinfo)
+    except OverflowError:
+        problems[name] = _NO_MOMENT
+        return None
 
 
 def is_zone_known(zone: str) -> bool:
