@@ -311,6 +311,7 @@ _MAX_CONTACTS_INLINE: Final = 32 * 1024
 """The largest body to read on the event loop, in a millisecond or two."""
 
 _LOG_FILE: Final = "helper.log"
+_OPTIONS_FILE: Final = "options.json"
 _MAX_TOLD: Final = 2000
 
 _SILENT_SECONDS: Final = 600.0
@@ -429,10 +430,13 @@ async def helper_frames(command: Sequence[str], file: Path, options: str) -> Asy
     Raises:
         ParserProcessFailed: The process died.
     """
+    # Not an argument: everybody on this machine may read those, and they have little room.
+    given = file.with_name(_OPTIONS_FILE)
+    await anyio.Path(given).write_text(options, "utf-8")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     log = file.with_name(_LOG_FILE)
     with log.open("xb") as errors:
-        arguments = [*command, str(file), options]
+        arguments = [*command, str(file), str(given)]
         process = await anyio.open_process(arguments, stdin=DEVNULL, stdout=PIPE, stderr=errors, env=environment)
     async with process:
         try:

@@ -68,13 +68,13 @@ def _write(out: IO[bytes], frame: bytes) -> None:
     out.flush()
 
 
-def main(body: str, reading: str) -> None:
-    """Run the helper process for a body's file and options in JSON."""
+def main(body: str, given: str) -> None:
+    """Run the helper process for a body's file and the file of its options in JSON."""
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     # Its last words go into the server's log.
     sys.excepthook = _say_where
-    options = json.loads(reading)
+    options = json.loads(Path(given).read_text("utf-8"))
     if "list" in options:
         read_uploaded_list(Path(body), options["list"], sys.stdout.buffer)
         return

@@ -24,6 +24,7 @@ from outreach_server.bodies.body import (
     MAX_SMALL_BYTES,
     ParserProcessFailed,
     default_command,
+    helper_frames,
     parse_in_subprocess,
 )
 from outreach_server.bodies.reading import CHUNK, ParseOptions
@@ -206,11 +207,11 @@ def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:
     waiting = [
         "import json, pathlib, time",
         "from outreach_server.bodies import parser_process as helper",
-        "body, reading = sys.argv[1:]",
-        "name = json.loads(reading)['default_region'] + pathlib.Path(body).parent.name",
+        "body, given = sys.argv[1:]",
+        "name = json.loads(pathlib.Path(given).read_text())['default_region'] + pathlib.Path(body).parent.name",
         f"pathlib.Path({str(begun)!r}, name).touch()",
         f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)",
-        "helper.main(body, reading)",
+        "helper.main(body, given)",
     ]
     raw = large_body()
     with serving("memory://", spool_directory=spool, parser_command=helper(tmp_path, *waiting)) as service:
@@ -272,7 +273,8 @@ HALF = [
     "import io, json, pathlib",
     "from outreach_server.bodies import parser_process as helper, reading",
     "out = io.BytesIO()",
-    "helper.read_body(pathlib.Path(sys.argv[1]), reading.ParseOptions(**json.loads(sys.argv[2])), out)",
+    "given = json.loads(pathlib.Path(sys.argv[2]).read_text())",
+    "helper.read_body(pathlib.Path(sys.argv[1]), reading.ParseOptions(**given), out)",
     "sys.stdout.buffer.write(out.getvalue()[:-100_000])",
 ]
 
@@ -300,6 +302,21 @@ async def test_a_helper_tells_why_it_died(tmp_path: Path) -> None:
     with pytest.raises(ParserProcessFailed, match=r"(?s)in read_body.*FileNotFoundError: \[ENOENT\]"):
         async with parse_in_subprocess(command, tmp_path / "body.json", READING):
             pass
+
+
+@pytest.mark.anyio
+async def test_what_a_helper_reads_with_is_no_argument(tmp_path: Path) -> None:
+    """It may be larger than an argument, and have numbers of people, which `ps` would show to everybody."""
+    command = helper(
+        tmp_path,
+        "from outreach_server.bodies.parser_process import LENGTH",
+        "for text in (sys.argv[2], open(sys.argv[2]).read(), ''):",
+        "    sys.stdout.buffer.write(LENGTH.pack(len(text)) + text.encode())",
+    )
+    file, options = tmp_path / "body.json", json.dumps({"corrections": {"3": "+12025550177" * 20_000}})
+    file.touch()
+    async with helper_frames(command, file, options) as frames:
+        assert [frame.decode() async for frame in frames] == [str(tmp_path / "options.json"), options]
 
 
 @pytest.mark.anyio
