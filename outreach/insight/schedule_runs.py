@@ -106,7 +106,7 @@ class ScheduleRuns:
         at = schedule.next_at if schedule.run_now_at is None else schedule.run_now_at
         if due_time(schedule) is None or at is None or (when := timing(schedule, at, now)) == "early":
             return False
-        if when == "missed":
+        if when == "missed" and at != schedule.run_now_at:
             await self._leave_out(schedule, at, "missed", MISSED)
         elif schedule.overlap == "skip" and before is not None and not before.is_terminal:
             await self._leave_out(schedule, at, "skipped", _PREVIOUS_RUN)
@@ -157,7 +157,8 @@ class ScheduleRuns:
             # Started by a person, or before this process was killed.
             await self._record(made, "started")
             return
-        if timing(schedule, made.at, now) == "missed":
+        # One that a person asked for is as late as it is: the last of the rule is another one.
+        if made.at == schedule.last_at and timing(schedule, made.at, now) == "missed":
             await self._context.storage.write(
                 Within(
                     [workspace_id],

@@ -641,6 +641,17 @@ async def test_a_run_now_is_made_beside_the_others(place: Place) -> None:
     assert (again.run_now_at, again.next_at) == (None, NINE)
 
 
+async def test_a_run_now_is_made_however_late(place: Place) -> None:
+    """A person has asked for it; no process dispatched until then, or it was killed before the start."""
+    schedule = await place.schedule(overlap="allow")
+    await place.engine.schedules.run_now(place.workspace, schedule.id)
+    place.clock.set(MONDAY + timedelta(minutes=20))
+    runs = place.engine.campaigns._schedule_runs
+    await runs._make(await place.get(schedule), MONDAY, place.clock.now())
+    await place.at(MONDAY + timedelta(minutes=40))
+    assert await place.states(schedule) == [("started", None)]
+
+
 async def test_the_next_run_is_left_out_once(place: Place) -> None:
     """By a person."""
     schedule = await place.schedule()
