@@ -435,6 +435,19 @@ async def test_a_database_that_has_lost_transactions_is_logged(
     assert "has lost the last 2 or more transactions" in told.getMessage()
 
 
+@pytest.mark.parametrize("idle_hours", [1, 25])
+async def test_a_row_that_others_have_deleted_after_a_day_is_no_loss(
+    url: str, storage: PostgresStorage, caplog: pytest.LogCaptureFixture, idle_hours: int
+) -> None:
+    """Its process was suspended, so that its own clock stood still; within the day a missing row is one."""
+    await storage.write(append("before"))
+    assert storage._open is not None
+    storage._open.control._last_counted_at -= idle_hours * 3600
+    postgres.server().execute("DELETE FROM outreach.writers RETURNING 1", url.rpartition("/")[2])
+    await storage.write(append("after"))
+    assert ("has lost" in caplog.text) is (idle_hours == 1)
+
+
 async def test_a_process_does_not_go_on_with_a_copy_of_its_database(
     url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

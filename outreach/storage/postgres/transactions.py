@@ -93,7 +93,7 @@ _COUNT: Final = """
     INSERT INTO writers AS mine (writer, transactions, last_at) VALUES ('{writer}', {number}, now())
     ON CONFLICT (writer) DO UPDATE SET
         before = mine.transactions, transactions = excluded.transactions, last_at = excluded.last_at
-    RETURNING before
+    RETURNING before, EXTRACT(EPOCH FROM last_at)::float8
 """
 
 # The count is that of the latest commit, also of one after this statement began.
@@ -153,12 +153,14 @@ class _Taken(NamedTuple):
         is_foreign: Whether anything else has written it.
         versions: The counts of workspaces, by the key of their fences.
         transactions: How many transactions of this process have been committed; None without its row.
+        at: When it began by the server's clock, in seconds.
     """
 
     version: int
     is_foreign: bool
     versions: Mapping[int, int]
     transactions: int | None
+    at: float
 
 
 class FencedTransactions:
@@ -194,6 +196,8 @@ class FencedTransactions:
         self._connection: PostgresConnection | None = None
         self._last_timeline, self._last_at = "", float("-inf")
         self._number = self._last_number = 0
+        # By the server's clock: the one of this machine stands still while it is suspended.
+        self._counted_at = self._last_counted_at = float("-inf")
         # The workspaces whose fences the transaction has; None for all.
         self._workspace_ids: set[str] | None = None
         self._fence_is_busy = False
@@ -230,7 +234,7 @@ class FencedTransactions:
             connection.execute(_FORGET_ENDED_WRITERS)
         if taken.is_foreign:
             connection.execute(_MARK_RESTORED, {"state": STATE, "restored": RESTORED})
-        has_lost = self._has_lost(taken.transactions)
+        has_lost, self._counted_at = self._has_lost(taken), taken.at
         same_server = connection.timeline == self._last_timeline and connection.made_at <= self._last_at
         if self._last_timeline not in {"", connection.timeline} or has_lost:
             self.server_changes, self._last_timeline = self.server_changes + 1, connection.timeline
@@ -261,11 +265,11 @@ class FencedTransactions:
         results = []
         while cursor.nextset():
             results.append(cursor.fetchall() if cursor.description is not None else [])
-        _, fence, versions, [(transactions,)] = results
+        _, fence, versions, [(transactions, at)] = results
         if not fence:
             raise FenceMissing(_MISSING)
         [(version, is_foreign)] = fence
-        return _Taken(version, is_foreign, dict(versions), transactions)
+        return _Taken(version, is_foreign, dict(versions), transactions, at)
 
     def _note_changes(
         self, workspace_ids: frozenset[str] | None, versions: Mapping[int, int], *, is_unknown: bool
@@ -293,9 +297,10 @@ class FencedTransactions:
                 self._versions[one] = version
         return changed
 
-    def _has_lost(self, found: int | None) -> bool:
+    def _has_lost(self, taken: _Taken) -> bool:
         """Return whether the database has lost transactions of this process, and report them once."""
-        if found is None and time.monotonic() - self._last_at > _NO_ROW_AFTER_SECONDS:
+        found = taken.transactions
+        if found is None and taken.at - self._last_counted_at > _NO_ROW_AFTER_SECONDS:
             # Its row may have been deleted.
             return False
         lost = self._last_number - (found or 0)
@@ -377,7 +382,7 @@ class FencedTransactions:
                 self._compare(uncounted, dict(counts.fetchall()))
         for one in self._workspace_ids or ():
             self._versions[one] += 1
-        self._last_number = self._number
+        self._last_number, self._last_counted_at = self._number, self._counted_at
         self._last_timeline, self._last_at = connection.timeline, time.monotonic()
         self._gives_up_at = float("inf")
         self._give_back()
