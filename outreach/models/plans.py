@@ -199,6 +199,7 @@ class WaveResult:
 
     Attributes:
         stale: The decisions' basis has changed; nothing was committed.
+        unclaimed: It is stale because another worker drives its campaign.
         changed: A recipient got an intent, was postponed or ended.
         dispatches: The committed intents, in the order of their slots.
         stops: The stops of its workspace so far; while it is the same, these intents may be sent.
@@ -208,6 +209,7 @@ class WaveResult:
     changed: bool
     dispatches: Sequence[Dispatch]
     stops: int | None = None
+    unclaimed: bool = False
 
 
 def sender_key(workspace_id: str, phone: str) -> str:

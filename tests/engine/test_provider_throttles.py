@@ -197,7 +197,7 @@ async def test_no_intent_is_committed_while_it_lasts(storage: Storage) -> None:
     ):
         await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]
     committed = await commit(storage, campaign)
-    assert (committed.stale, committed.dispatches) == (True, ())
+    assert (committed.stale, committed.unclaimed, committed.dispatches) == (True, False, ())
     plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1))
     assert plan is not None
     assert plan.provider_throttle == make_provider_throttle()

@@ -40,7 +40,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a look-up that finds nothing proves that nothing was sent": 38,
     "what was stopped meanwhile is committed all the same": 35,
     "a campaign in trouble goes on": 35,
-    "that nothing has arrived is believed too early": 44,
+    "that nothing has arrived is believed too early": 127,
     "a database that was moved goes on sending": 39,
     "a due time of a wrong clock is waited for": 33,
     "a report of a group is left out": 32,

@@ -148,6 +148,7 @@ def _capped(
 
 
 _STALE: Final = WaveResult(stale=True, changed=False, dispatches=())
+_UNCLAIMED: Final = WaveResult(stale=True, unclaimed=True, changed=False, dispatches=())
 
 
 @attrs.define(kw_only=True)
@@ -224,7 +225,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     known = run
     paces = sender_paces(tx, campaign, now)
     if not leases.may_commit(tx, wave.workspace_id, leases.subjects_of(campaign.id, paces.values()), wave.epoch):
-        return _STALE
+        return _UNCLAIMED
     slot = max(now, wave.not_before, next_slot(run.next_slot_at, now, wave.spacing) or now)
     senders = WaveSenders(campaign, paces, wave, turn=run.assigned)
     latest_slot = min(now + wave.look_ahead, now + wave.intent_lifetime)
