@@ -60,7 +60,7 @@ from outreach_server.console.pages.set_up.pages import set_up_pages
 from outreach_server.console.rendering import Templates
 from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin
 from outreach_server.console.security.headers import HEADERS, SecurityHeadersMiddleware, headers_of
-from outreach_server.console.security.uploads import received_form
+from outreach_server.console.security.uploads import may_have_file, received_form
 from outreach_server.context import Server
 
 Page: TypeAlias = Callable[[Visit], Awaitable[Response]]
@@ -307,6 +307,9 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
             onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(url_of(console, request, "login", {"next": onward}), 303)
         if console.has_login and request.method == "POST":
+            if may_have_file(request):
+                # A stranger's body is not received: it may be large, and come slowly.
+                raise HTTPException(401, words.SESSION_ENDED, headers={"Connection": "close"})
             async with received_form(request) as (request.scope[TYPED], _):
                 raise HTTPException(401, words.SESSION_ENDED)
         if not console.sign_in_url or request.url.path.endswith("/live"):

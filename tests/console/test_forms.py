@@ -198,6 +198,14 @@ async def test_a_form_that_stops_arriving_is_given_up(
     assert await _status(house, active) == "active"
 
 
+async def test_a_form_in_no_charset_is_refused(house: House, active: str) -> None:
+    """Python has codecs that decode nothing."""
+    body = b'--b\r\nContent-Disposition: form-data; name="action"\r\n\r\npause\r\n--b--\r\n'
+    kind = "multipart/form-data; boundary=b; charset=undefined"
+    headers = {"x-test-person": "owner", "sec-fetch-site": "same-origin", "content-type": kind}
+    assert (await house.client.post(house.url(active), content=body, headers=headers)).status_code == 400
+
+
 async def test_a_form_after_the_way_back_with_something_else_says_what_was_done(house: House) -> None:
     """Nobody but a program knows of keys: the sentence says what to do, and the form keeps what was typed."""
     form = {"action": "opt-out", "numbers": "+14155550170", "scope": "all"}

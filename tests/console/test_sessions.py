@@ -323,6 +323,20 @@ async def test_what_was_typed_is_shown_when_the_session_has_ended(house: House, 
     assert not (await house.engine.messages.list(house.workspace)).items
 
 
+async def test_a_file_of_a_stranger_is_not_received(house: House) -> None:
+    """It may be large, and come slowly: the answer does not wait for it."""
+    browser = house.browser()
+    headers = {"sec-fetch-site": "same-origin", "content-type": "multipart/form-data; boundary=b"}
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"--b\r\n"
+        raise AssertionError("It was received.")
+
+    url = _url(f"/w/{house.workspace}/campaigns")
+    answer = await browser.client.post(url, content=endless(), headers=headers)
+    assert (answer.status_code, answer.headers["connection"]) == (401, "close")
+
+
 async def test_a_thread_names_the_colleague_who_has_answered(house: House) -> None:
     """Who has no place in the workspace any more is not named, nor is a program."""
     engine, place, phone = house.engine, house.workspace, "+14155550102"

@@ -20,6 +20,11 @@ MAX_FILE_FORM_BYTES: Final = MAX_UPLOAD_BYTES + MAX_FORM_BYTES
 _WITH_FILE: Final = "multipart/form-data"
 
 
+def may_have_file(request: Request) -> bool:
+    """Return whether a form may have a file, and so be large."""
+    return request.headers.get("content-type", "").lower().startswith(_WITH_FILE)
+
+
 @asynccontextmanager
 async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, str], UploadFile | None]]:
     """Provide the fields of a form, the first of each name, and its file; the file is deleted at the end.
@@ -27,7 +32,7 @@ async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, st
     Raises:
         HTTPException: It is too large, too slow, or no form.
     """
-    if not request.headers.get("content-type", "").lower().startswith(_WITH_FILE):
+    if not may_have_file(request):
         yield await read_form(request), None
         return
     received = 0
@@ -45,7 +50,12 @@ async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, st
         return message
 
     bounded = Request(request.scope, receive)
-    async with bounded.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FORM_BYTES) as form:
+    try:
+        form = await bounded.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FORM_BYTES)
+    except UnicodeError:
+        # By a charset that a request names.
+        raise HTTPException(400) from None
+    try:
         fields: dict[str, str] = {}
         file: UploadFile | None = None
         for name, value in form.multi_items():
@@ -54,3 +64,5 @@ async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, st
             else:
                 fields.setdefault(name, value)
         yield fields, file
+    finally:
+        await form.close()
