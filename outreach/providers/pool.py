@@ -99,7 +99,7 @@ class AccountConnections:
         now_used = self.connection(account)
         known = self._vault.previous(account.id, account.sealed, provider=account.provider)
         return [
-            (attrs.evolve(now_used, credentials={**now_used.credentials, **one.values}), one.until)
+            (attrs.evolve(now_used, credentials=one.values), one.until)
             for one in previous_credentials.accepted(known, self._clock.now())
         ]
 

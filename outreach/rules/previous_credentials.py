@@ -39,7 +39,7 @@ def replaced(
     """
     latest = (
         [PreviousCredentials(values=before, until=now + ACCEPTED_FOR)]
-        if any(given.get(name) != value for name, value in before.items() if name in verifying)
+        if any(given.get(name) != before.get(name) for name in verifying)
         else []
     )
     return [*latest, *accepted(known, now)][:_MOST]

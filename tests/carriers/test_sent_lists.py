@@ -19,6 +19,7 @@ from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.providers.carriers.telnyx import ADAPTER as TELNYX
 from outreach.providers.carriers.twilio import ADAPTER as TWILIO
 from outreach.providers.carriers.vonage import ADAPTER as VONAGE
+from outreach.providers.http.client import ResponseTooLarge
 from outreach.providers.voice.elevenlabs import ADAPTER as ELEVENLABS
 from outreach.providers.voice.retell import ADAPTER as RETELL
 from outreach.providers.voice.vapi import ADAPTER as VAPI
@@ -125,18 +126,17 @@ async def test_retell_lists_the_calls_that_began() -> None:
     """Page by page, each from the last call of the one before."""
     begun = int(at(5).timestamp() * 1000)
     full = [
-        {"call_id": f"call-{n}", "to_number": TO, "direction": "outbound", "start_timestamp": begun}
-        for n in range(1000)
+        {"call_id": f"call-{n}", "to_number": TO, "direction": "outbound", "start_timestamp": begun} for n in range(100)
     ]
     last = [
         {"call_id": "ours", "to_number": TO, "direction": "outbound", "metadata": {"outreach_dispatch_id": OUR_ID}},
         {"call_id": "theirs", "to_number": TO, "direction": "inbound"},
     ]
     found, requests = await listed(RETELL, pages(full, last), None)
-    assert len(found) == 1001
+    assert len(found) == 101
     assert found[0].at == at(5)
     assert found[-1].outcome.provider_id == "ours"
-    assert json.loads(requests[1].content)["pagination_key"] == "call-999"
+    assert json.loads(requests[1].content)["pagination_key"] == "call-99"
     for request in requests:
         check("retell_call", request)
 
@@ -154,6 +154,50 @@ async def test_vapi_lists_the_calls_that_were_created() -> None:
         ("call-1", TO, at(1), OUR_ID)
     ]
     check("vapi_call", requests[0])
+
+
+def called(number: int, created: datetime) -> dict[str, Any]:
+    """Return a call of both providers."""
+    return {
+        "id": f"call-{number}",
+        "createdAt": format_timestamp(created),
+        "customer": {"number": TO},
+        "call_id": f"call-{number}",
+        "to_number": TO,
+        "direction": "outbound",
+        "type": "outboundPhoneCall",
+    }
+
+
+async def test_vapi_lists_the_calls_of_one_millisecond_over_the_edge_of_a_page() -> None:
+    """The next page begins with that millisecond again; a page that has nothing else is followed by what is older."""
+    calls = [called(number, at(9 if number < 99 else 5)) for number in range(102)] + [called(102, at(1))]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = request.url.params
+        latest = query.get("createdAtLe") or query["createdAtLt"]
+        found = [
+            one for one in calls if one["createdAt"] < latest or ("createdAtLe" in query and one["createdAt"] == latest)
+        ]
+        return httpx.Response(200, json=found[: int(query["limit"])])
+
+    found, _ = await listed(VAPI, answer, None)
+    assert [one.outcome.provider_id for one in found] == [f"call-{number}" for number in range(103)]
+
+
+@pytest.mark.parametrize("adapter", [RETELL, VAPI], ids=lambda one: one.name)
+async def test_a_page_that_is_larger_than_an_answer_may_be_comes_in_parts(adapter: AnyAdapter) -> None:
+    """A call has its transcript with it, so a hundred long ones are tens of megabytes."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        size = int(request.url.params.get("limit") or json.loads(request.content)["limit"])
+        if size > 50:
+            raise ResponseTooLarge("It has more than 8 MB.", request=request)
+        return httpx.Response(200, json=[called(1, at(1))])
+
+    found, requests = await listed(adapter, answer, None)
+    assert [one.outcome.provider_id for one in found] == ["call-1"]
+    assert len(requests) == 2
 
 
 @pytest.mark.parametrize("adapter", [TWILIO, TELNYX, RETELL, VAPI], ids=lambda one: one.name)

@@ -53,8 +53,8 @@ MAX_CALL_SECONDS: Final = 7_200
 _MAX_FOUND: Final = 20
 """Calls to list in a search; the filter should leave one."""
 
-_LIST_PAGE: Final = 1000
-_MAX_LIST_PAGES: Final = 100
+_LIST_PAGE: Final = 100
+_MAX_LIST_PAGES: Final = 1000
 _SKEW: Final = timedelta(minutes=2)
 """The largest difference between the provider's clock and ours."""
 
@@ -117,7 +117,8 @@ class RetellVoice:
             url = f"{self._base}/v2/list-calls"
             calls = await self._answer(self._http.build_request("POST", url, json=body, headers=self._headers))
             if not isinstance(calls, list):
-                raise sent_lists.unreadable()
+                body["limit"] = sent_lists.smaller(body["limit"])
+                continue
             for call in calls:
                 call_id, to = name_at(call, "call_id"), name_at(call, "to_number")
                 if call_id is not None and to is not None and name_at(call, "direction") == "outbound":
@@ -125,7 +126,7 @@ class RetellVoice:
                     # A call that has not begun has no time yet.
                     at = moment_at(call, "start_timestamp") or query.until
                     found.append(SentRequest(outcome=outcome, to=to, at=at, dispatch_id=reference_of(call)))
-            last = name_at(calls[-1], "call_id") if len(calls) == _LIST_PAGE else None
+            last = name_at(calls[-1], "call_id") if len(calls) == body["limit"] else None
             if last is None:
                 return found
             body["pagination_key"] = last

@@ -50,8 +50,8 @@ _MAX_NAME_LENGTH: Final = 40
 
 _PAGE: Final = 100
 _MAX_PAGES: Final = 10
-_LIST_PAGE: Final = 1000
-_MAX_LIST_PAGES: Final = 100
+_LIST_PAGE: Final = 100
+_MAX_LIST_PAGES: Final = 1000
 _SKEW: Final = timedelta(minutes=2)
 """The largest difference between the provider's clock and ours."""
 
@@ -133,18 +133,21 @@ class VapiVoice:
         Raises:
             SentListFailed: A page could not be read, or there are more than `limit`.
         """
-        latest = (until + _SKEW).isoformat()
-        edge = "createdAtLe"
+        latest, edge, known = (until + _SKEW).isoformat(), "createdAtLe", set[str | None]()
         for _ in range(limit):
             query = {"createdAtGe": (since - _SKEW).isoformat(), edge: latest, "limit": str(size)}
             calls = await self._get("/call", query)
             if not isinstance(calls, list):
-                raise sent_lists.unreadable()
-            yield calls
+                size = sent_lists.smaller(size)
+                continue
+            yield [call for call in calls if name_at(call, "id") not in known]
             oldest = min(filter(None, (name_at(call, "createdAt") for call in calls)), default=None)
             if len(calls) < size or oldest is None:
                 return
-            latest, edge = oldest, "createdAtLt"
+            # Others may have been created in the same millisecond; if a page has no more than these, what is older.
+            edge = "createdAtLe" if oldest != latest else "createdAtLt"
+            known = {name_at(call, "id") for call in calls if name_at(call, "createdAt") == oldest}
+            latest = oldest
         raise sent_lists.too_long(limit)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
