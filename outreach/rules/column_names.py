@@ -55,7 +55,7 @@ _NAMES: Final[Mapping[Field, str]] = {
         telefoon mobiel|gsm|matkapuhelin|telefon komórkowy|komórka|mobilní telefon|mobilszám|cep telefonu|gsm no|
         мобильный|мобильный телефон|мобільний|κινητό|جوال|رقم الجوال|נייד|मोबाइल|मोबाइल नंबर|no hp|nomor hp|
         携帯|携帯電話|携帯番号|手机|手机号|手机号码|手機|手機號碼|휴대폰|휴대전화|핸드폰|
-        phone number|phone|phone no|telephone|telephone number|tel|contact number|msisdn|primary phone|phone 1|
+        phone number|phone|phone no|telephone|telephone number|tel|contact number|msisdn|primary phone|
         phone 1 value|e164|whatsapp|home phone|business phone|work phone|
         Telefonnummer|Telefon|Rufnummer|Tel.-Nr.|Telefon-Nr.|
         téléphone|numéro de téléphone|teléfono|número de teléfono|telefone|número de telefone|

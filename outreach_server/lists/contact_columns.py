@@ -287,15 +287,20 @@ def _require_one(headers: Sequence[str], matches: Sequence[int]) -> None:
         )
 
 
+_LAST_DIGITS: Final = re.compile(r"[0-9]{1,3}$")
+
+
 def _all(headers: Sequence[str], field: Field, taken: set[int]) -> Iterator[int]:
     names = [plain(header) for header in headers]
     # `Phone` before `customer_phone`.
     forms = [names, [bare_phone_name(name) for name in names]] if field == "phone_number" else [names]
+    # `Phone 1` before `Phone 2`, wherever they stand.
+    order = sorted(range(len(names)), key=lambda index: int((_LAST_DIGITS.search(names[index]) or ["0"])[0]))
     given = set(taken)
     for wanted in NAMES[field]:
         for form in forms:
-            for index, name in enumerate(form):
-                if name == wanted and index not in given:
+            for index in order:
+                if form[index] == wanted and index not in given:
                     given.add(index)
                     yield index
 

@@ -87,6 +87,21 @@ def test_of_several_phone_columns_the_mobile_one_wins() -> None:
     assert read_columns(["Home phone", "Number", "Phone"]).phone == 2
 
 
+@pytest.mark.parametrize(
+    ("header", "order"),
+    [
+        (["Phone 1", "Phone 2"], ["Phone 1", "Phone 2"]),
+        (["Phone 2", "Phone 1", "Phone"], ["Phone", "Phone 1", "Phone 2"]),
+        (["Phone3", "Phone2", "Phone1"], ["Phone1", "Phone2", "Phone3"]),
+        (["Mobile 2", "Mobile 1", "Phone 1"], ["Mobile 1", "Mobile 2", "Phone 1"]),
+    ],
+)
+def test_the_first_of_numbered_phone_columns_wins(header: list[str], order: list[str]) -> None:
+    """Wherever it stands."""
+    columns = read_columns(header)
+    assert [header[index] for index in (columns.phone, *columns.other_phones)] == order
+
+
 def test_a_word_for_the_person_does_not_hide_a_phone_column() -> None:
     """A number of the customer is another number."""
     assert read_columns(["customer_id", "customer_phone"]).phone == 1

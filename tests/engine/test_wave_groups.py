@@ -132,8 +132,11 @@ async def test_a_wave_that_is_committed_twice_is_reported_twice(storage: Storage
         assert len(await storage.read(lambda tx, one=one: tx.dispatches.of_recipient(THIS_WORKSPACE, one.id, 0))) == 1  # type: ignore[misc]
 
 
-async def test_two_campaigns_of_one_commit_contact_a_number_as_often_as_the_cap_has_it(storage: Storage) -> None:
-    """Messages of the same commit count. A contact that has to wait is decided about anew."""
+@pytest.mark.parametrize("spellings", [("+14155550101", "+14155550101"), ("+5215512345678", "+525512345678")])
+async def test_two_campaigns_of_one_commit_contact_a_number_as_often_as_the_cap_has_it(
+    storage: Storage, spellings: tuple[str, str]
+) -> None:
+    """Under whichever spelling. Messages of the same commit count; a contact that has to wait is decided about anew."""
     first, second = [await given_active(storage) for _ in range(2)]
 
     def operation(tx: Transaction) -> Sequence[WaveResult]:
@@ -145,8 +148,10 @@ async def test_two_campaigns_of_one_commit_contact_a_number_as_often_as_the_cap_
         assert person is not None
         assert other is not None
         made = [make_wave(tx, first, [person]), make_wave(tx, second, [other])]
-        [intent] = made[1].intents
-        made[1] = attrs.evolve(made[1], intents=[attrs.evolve(intent, to=made[0].intents[0].to)])
+        made = [
+            attrs.evolve(wave, intents=[attrs.evolve(wave.intents[0], to=to)])
+            for wave, to in zip(made, spellings, strict=True)
+        ]
         return committing.commit_waves(tx, made, clock_now=lambda: NOW)
 
     committed = await storage.write(operation)

@@ -48,6 +48,7 @@ from outreach.rules.deciding import (
     next_slot,
     spacing,
 )
+from outreach.rules.numbering import person_key
 from outreach.rules.settlement import second_leg_is_late
 from outreach.storage.unit_of_work import Transaction
 
@@ -264,7 +265,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
             change += advance_without_sending(tx, campaign, _drop(intent.recipient), now)
             changed = True
             continue
-        if workspace.frequency_cap is not None and (workspace.id, intent.to) in contacted:
+        if workspace.frequency_cap is not None and (workspace.id, person_key(intent.to)) in contacted:
             # Intents of this commit are not in the ledger yet, but count for the cap.
             continue
         capped = frequency_capped_until(tx, wave.workspace_id, intent.to, now)
@@ -285,7 +286,8 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
             continue
         one, run = drafted
         drafts.append(one)
-        contacted.add((workspace.id, intent.to))
+        if workspace.frequency_cap is not None:
+            contacted.add((workspace.id, person_key(intent.to)))
         senders.take(sender, intent.recipient, at)
         slot = at + wave.spacing
     for held in postponed:

@@ -40,8 +40,11 @@ def words_of(text: str) -> Words:
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).translate(_APOSTROPHES).casefold()
     letters = unicodedata.normalize("NFKD", plain).translate(_UNDECOMPOSED)
     bare = (letter for letter in letters if unicodedata.category(letter) not in _INVISIBLE)
-    return tuple(_WORD.findall("".join(bare)))
+    return tuple(_SHORTENED.get(word, word) for word in _WORD.findall("".join(bare)))
 
+
+_SHORTENED: Final = {"txt": "text", "txts": "texts", "txting": "texting", "dnt": "dont"}
+"""How people shorten words of opt-outs."""
 
 _LOOK_ALIKES: Final = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0432\u043a\u043c\u043d"  # Cyrillic
