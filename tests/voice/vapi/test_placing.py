@@ -264,10 +264,13 @@ async def test_every_request_is_what_the_published_document_asks_for(recording: 
         workspace_id=WORKSPACE_ID, dispatch_id="d-1", to=CONTACT, since=NOW, until=NOW + timedelta(minutes=5)
     )
     await adapter.look_up(lookup)
-    provider_documents.check("vapi_call", recording.only)
+    # The answer is no list, so smaller pages are asked for.
+    assert [one.url.params["limit"] for one in recording.requests] == ["100", "12", "1"]
+    for one in recording.requests:
+        provider_documents.check("vapi_call", one)
     for name, value in {"limit": "5000", "createdAtGe": "yesterday"}.items():
-        params = recording.only.url.params.set(name, value)
-        wrong = provider_documents.changed(recording.only, params=params)
+        params = recording.requests[0].url.params.set(name, value)
+        wrong = provider_documents.changed(recording.requests[0], params=params)
         assert provider_documents.is_refused("vapi_call", wrong), name
 
     recording.requests.clear()
