@@ -306,9 +306,9 @@ class CampaignRunner:
                 continue
             committed = await self._run_wave(plan, channel, most, epoch, hours, turns, wake_signal)
             if committed.stale:
-                # The cause may last (an expired lease), and must not be retried at full speed.
                 if committed.unclaimed:
                     self._worker.claims.doubt()
+                # The cause may last (an expired lease), and must not be retried at full speed.
                 return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
             if not committed.changed:
                 await wake_signal.wait(_EMPTY_WAVE_PAUSE_SECONDS)

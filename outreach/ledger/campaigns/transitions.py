@@ -280,8 +280,8 @@ def start(
         AwaitsApproval: It needs the approval of a second person.
         Conflict: It may need that, and still gets contacts.
     """
-    campaign = campaign_of(tx, workspace_id, campaign_id)
-    require_available(workspace_of(tx, workspace_id))
+    campaign, workspace = campaign_of(tx, workspace_id, campaign_id), workspace_of(tx, workspace_id)
+    require_available(workspace)
     if campaign.status is CampaignStatus.DRAFT:
         campaign = sync_setup_status(tx, campaign, now=now, actor=actor)
     if campaign.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
@@ -296,7 +296,6 @@ def start(
     )
     if found:
         raise CannotStart(found)
-    workspace = workspace_of(tx, workspace_id)
     if is_person(actor) and limits_starts(workspace) and tx.campaigns.has_additions(workspace_id, campaign_id):
         raise Conflict("The campaign still gets contacts: start it once they are all there.")
     if approval_reason(workspace, contacts=campaign.counters.total, amount=None) is not None:
