@@ -42,6 +42,9 @@ _SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd"})
 _BETWEEN_NUMBERS: Final = re.compile(r"[/\uff0f\\|;,&\r\n]|[^\W\d_]+|(?<=[0-9\s])\+")
 """Separators of two numbers in one text; a slash also stands behind an area code."""
 
+_OPTIONAL_ZERO: Final = re.compile(r"\A\s*((?:\+|00)\s*[1-9][0-9]{0,2}[\s.-]*)[(\[]\s*0\s*[)\]]")
+"""A zero in brackets behind a country code, as many write it also where numbers have none: `+48 (0)512 345 678`."""
+
 _SPACE: Final = re.compile(r"\s+")
 _BEFORE_A_ZERO: Final = re.compile(r"(?<=[0-9])[^0-9+]+(?=0[0-9])")
 _DIGIT_GROUP: Final = re.compile(r"[0-9]+")
@@ -112,7 +115,12 @@ def normalise(raw: str, default_region: str | None) -> str | None:
     text = written_out(raw.strip()).translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _MAX_INPUT_LENGTH else ""
     if text[:1] == "+":
         may_be_two = len(text) > 2 * _SHORTEST_OF_TWO and _BEFORE_A_ZERO.search(raw)
-        if not may_be_two and _E164.fullmatch(text) and numbering.is_plain_international(text[1:]):
+        if (
+            not may_be_two
+            and not _OPTIONAL_ZERO.match(raw)
+            and _E164.fullmatch(text)
+            and numbering.is_plain_international(text[1:])
+        ):
             return text
     elif (
         default_region is not None
@@ -148,6 +156,9 @@ def read_number(raw: str, default_region: str | None) -> NumberReading:
     if is_scientific(text):
         return NumberReading(None, problem=LOST_DIGITS)
     reading = _read_digits(text, region)
+    if (zero := _OPTIONAL_ZERO.match(text)) is not None and not _is_valid(reading):
+        without = _read_digits(zero[1] + text[zero.end() :], region)
+        reading = without if _is_valid(without) else reading
     # Where lengths vary, two short numbers are together as long as one.
     may_be_two = reading.phone is None or _BETWEEN_NUMBERS.search(text) is not None
     if (may_be_two and _are_two_numbers(text, region)) or _has_second_area_code(text, region):
@@ -275,6 +286,10 @@ def _beside_foreign(reading: NumberReading, number: str, *, foreign: str, region
     if numbering.number_kind(national) == "mobile":
         return attrs.evolve(reading, correction=TRUNK_PREFIX)
     return NumberReading(None, problem=f"is ambiguous: {national} or {foreign}")
+
+
+def _is_valid(reading: NumberReading) -> bool:
+    return reading.phone is not None and numbering.is_valid(reading.phone)
 
 
 def _is_meant(number: str, national: str) -> bool:

@@ -437,6 +437,28 @@ def test_a_group_that_begins_with_a_zero_is_no_second_number(raw: str, region: s
     assert read_number(raw, region).phone == phone
 
 
+@pytest.mark.parametrize("region", [None, "DE"])
+@pytest.mark.parametrize(
+    ("raw", "phone"),
+    [
+        ("+48 (0)512 345 678", "+48512345678"),
+        ("0048 (0) 512 345 678", "+48512345678"),
+        ("+34 [0] 612 345 678", "+34612345678"),
+        ("+43 (0)664 1234567", "+436641234567"),
+        ("+39 (0)347 1234567", "+393471234567"),
+        # Landlines of Italy keep their zero, also where a mobile number has the digits without it.
+        ("+39 (0)6 69821234", "+390669821234"),
+        ("+39 (0)331 123456", "+390331123456"),
+    ],
+)
+def test_a_zero_in_brackets_behind_the_country_code_is_dropped_where_the_number_has_none(
+    raw: str, region: str | None, phone: str
+) -> None:
+    """Many write it so in every country."""
+    assert read_number(raw, region).phone == phone
+    assert normalise(raw, region) == phone
+
+
 @given(_valid_numbers(), st.lists(st.integers(1, 4), min_size=15, max_size=15), st.sampled_from([" ", "-", "\u00a0"]))
 def test_a_number_is_one_number_in_any_grouping(
     drawn: tuple[str, PhoneNumber], lengths: list[int], separator: str

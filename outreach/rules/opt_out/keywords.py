@@ -231,6 +231,7 @@ _INSIDE: Final = phrases(
     *("do not text", "do not message", "do not contact", "do not call", "do not send me", "do not write"),
     *("don't text", "don't message", "don't contact", "don't call", "don't send me", "don't write"),
     *("no more texts", "no more messages", "no more calls", "no more sms"),
+    *("no more texting", "no more messaging", "no more calling", "take off my number", "take off my name"),
     *(
         "take me off",
         "remove me",

@@ -37,7 +37,6 @@ _WHOLE: Final = phrases(
         "spam",
         "spammer",
         "desist",
-        "dnc",
         "block",
         "blocked",
         "no text",
@@ -177,8 +176,8 @@ _PATTERNS: Final = (
     + "|".join(
         (
             # English
-            r"(?:not|no longer) interested|do not disturb|do not call (?:list|registry)|no (?:texting|more spam)",
-            r"get lost",
+            r"(?:not|no longer) interested|do not disturb|do not call (?:list|registry)|dn[cd]",
+            r"get lost|no (?:texting|more (?:spam|texting|messaging|calling))",
             r"(?:piss|f|fuck|bugger|sod) off|knock it off|cut it out|(?:thats|its) enough",
             r"(?:reported|reporting) (?:you|as)",
             r"(?:my|a) lawyer|the (?:fcc|ftc|police)|no longer want",
@@ -190,7 +189,7 @@ _PATTERNS: Final = (
             r"no (?:me |nos |le |les )?(?:mand|envi|escrib|llam|molest|contact)\w*|no (?:quiero|me interesa|deseo)",
             r"no mas",
             r"(?:deje[ns]?|deja[nrs]?|pare[ns]?|parar) de|detente|detengan\w*|ya no (?:me|quiero)",
-            r"(?:quit|borr|elimin)\w*(?:me|nme)",
+            r"(?:quit|borr|elimin)\w*(?:me|nme)|sa(?:ca|quen?)(?:me|nos)",
             r"(?:borr|elimin|quit)\w* mi|numero equivocado|para ya|desuscri\w*|darme de baja|denme de baja",
             # Portuguese
             r"nao (?:me )?(?:mand|envi|escrev|lig|contat|incomod|perturb|procur)\w*|nao (?:quero|tenho interesse)",
