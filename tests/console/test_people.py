@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
+import anyio
 import attrs
 import pytest
 
@@ -101,6 +102,27 @@ async def test_an_answer_after_somebody_elses_is_shown_first(house: House, story
     assert page.by_id("body").text == "My <answer>"
     again = await house.post(path, {**fields(page, "answer"), "body": "My answer"})
     assert again.status_code == 303
+
+
+async def test_two_who_answer_at_once_send_one_answer(house: House, story: Story) -> None:
+    """The other one is told so, and keeps what was typed."""
+    path = path_of("inbox", BEN)
+    bodies = {"owner": "At five.", "agent": "Tomorrow."}
+    forms = {person: fields(await house.page(path, person=person), "answer") for person in bodies}
+    answers = {}
+
+    async def post(person: str, body: str) -> None:
+        answers[person] = await house.post(path, {**forms[person], "body": body}, person=person)
+
+    async with anyio.create_task_group() as tasks:
+        for person, body in bodies.items():
+            tasks.start_soon(post, person, body)
+    late = next(person for person, answer in answers.items() if answer.status_code == 409)
+    sent = [one.body for one in (await house.engine.messages.list(house.workspace)).items if one.to == BEN]
+    assert (bodies[late] in sent, len(set(sent) & set(bodies.values()))) == (False, 1)
+    page = parse(answers[late].text)
+    assert "was written meanwhile" in page.root.text
+    assert page.by_id("body").text == bodies[late]
 
 
 @pytest.mark.parametrize("body", ["", "  ", "x" * 1700])
@@ -396,7 +418,7 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "erase": ("contacts/14155550102", {"number": ANN}, Right.ERASE),
     "opted-out": ("inbox", {"phone": CLEO}, Right.REPLY),
     "not-opted-out": ("inbox", {"phone": CLEO}, Right.REPLY),
-    "answer": ("inbox/14155550103", {"body": "Hi", "seen": ""}, Right.REPLY),
+    "answer": ("inbox/14155550103", {"body": "Hi", "key": "none"}, Right.REPLY),
     "look-up": ("unknown", {}, Right.DECIDE),
     "assume_sent": ("unknown", {}, Right.DECIDE),
     "retry": ("unknown", {}, Right.DECIDE),

@@ -16,13 +16,14 @@ from outreach_server.console.pages.inbox import next_unanswered
 from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.number_history import days_of, entry_of, entry_words
 from outreach_server.console.pages.phones import phone_of, phone_url
+from outreach_server.console.security.forms import KEY_FIELD
 from outreach_server.console.sent_again import as_of_form
 
 SHOWN: Final = 100
 _MOST_SENDERS: Final = 15
 """The newest messages that the page looks up who has sent them."""
 
-SEEN_FIELD: Final = "seen"
+_NO_MESSAGE: Final = "none"
 _EMPTY: Final = "Write an answer first."
 _OPTED_OUT: Final = "The person has opted out meanwhile, so nothing was sent."
 _MEANWHILE: Final = (
@@ -37,7 +38,10 @@ async def show(visit: Visit) -> Response:
 
 
 async def act(visit: Visit) -> Response:
-    """Send an answer from the number that the person wrote to, and open the next reply that waits for one."""
+    """Send an answer from the number that the person wrote to, and open the next reply that waits for one.
+
+    The form's key is the newest message that it shows: one answer is sent to it, also if two people answer at once.
+    """
     phone = phone_of(visit)
     name, key = visit.chosen("answer"), key_of(visit)
     items = await _items(visit, phone)
@@ -45,12 +49,14 @@ async def act(visit: Visit) -> Response:
     body = visit.form.get("body", "").replace("\r\n", "\n").strip()
     if not body:
         return await _page(visit, phone, items, status=422, problems={"body": _EMPTY})
-    if _newest(items) != visit.form.get(SEEN_FIELD, "") and not _is_sent(items, body):
+    if _newest(items) != visit.form[KEY_FIELD] and not _is_sent(items, body):
         return await _page(visit, phone, items, status=409, problems={"": _MEANWHILE})
     try:
         new = NewMessage(to=phone, body=body, from_number=_ours(items))
-        await visit.engine.messages.send(visit.place.id, new, idempotency_key=key, actor=visit.actor)
+        await visit.engine.messages.send(visit.place.id, new, idempotency_key=f"{key}:{phone}", actor=visit.actor)
     except InvalidRequest as refused:
+        if any(one.path == "idempotency_key" for one in refused.details):
+            return await _page(visit, phone, status=409, problems={"": _MEANWHILE})
         error = as_of_form(refused)
         problems = {one.path if one.path == "body" else "": f"The answer {one.message}." for one in error.details}
         return await _page(visit, phone, items, status=422, problems=problems or {"": error.message})
@@ -97,7 +103,7 @@ def _is_sent(items: Sequence[HistoryItem], body: str) -> bool:
 def _newest(items: Sequence[HistoryItem]) -> str:
     """Return what identifies the newest message of a thread."""
     newest = next((one for one in items if one.kind == "message"), None)
-    return "" if newest is None else f"{newest.message_id or newest.dispatch_id}"
+    return _NO_MESSAGE if newest is None else f"{newest.message_id or newest.dispatch_id}"
 
 
 def _ours(items: Sequence[HistoryItem]) -> str | None:
@@ -137,6 +143,5 @@ async def _page(
         more=len(items) == SHOWN,
         body=visit.form.get("body", ""),
         ours=_ours(items) or "",
-        seen=_newest(items),
-        key=visit.new_key(),
+        key=_newest(items),
     )
