@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Final
 
 import anyio
+from anyio.abc import TaskGroup
 
 from outreach.core.clock import Clock
 from outreach.core.config import EngineConfig
@@ -26,16 +27,20 @@ from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderPool, account_key
 from outreach.storage.unit_of_work import Transaction
 
-_MAX_LOOKUPS: Final = 64
+_MAX_LOOKUPS_PER_PROVIDER: Final = 64
+"""Concurrent look-ups at one provider."""
 
 _MAX_LOOKUPS_PER_ACCOUNT: Final = 8
 """Concurrent look-ups at one account, so that a hanging provider leaves room for others."""
 
 _MAX_PER_ACCOUNT_AND_ROUND: Final = 40
-"""Look-ups at one account in one round, oldest first, so that a hanging provider does not delay the others' rounds."""
+"""Look-ups at one account in one round, oldest first, so that one account does not delay the provider's others."""
 
 _MAX_ROWS: Final = 200
 """Unknown dispatches that are read at a time."""
+
+_Due = Mapping[str, Mapping[str, Sequence[Dispatch]]]
+"""Dispatches by provider and account."""
 
 
 def reconcile_deadlines(config: EngineConfig) -> Deadlines:
@@ -66,51 +71,76 @@ class Reconciler:
         self._deadlines = reconcile_deadlines(config)
         self._looked_up: dict[str, datetime] = {}
         self._unknown_since: dict[str, float] = {}
-        self._has_more = False
+        self._asked_providers: set[str] = set()
+        self._has_more = anyio.Event()
 
     async def round(self) -> int:
         """Look up the unknown dispatches that are due, up to a round's size; return how many."""
         due = await self._due()
-        places = anyio.CapacityLimiter(_MAX_LOOKUPS)
         async with anyio.create_task_group() as tasks:
-            for of_account in due:
-                places_there = anyio.CapacityLimiter(_MAX_LOOKUPS_PER_ACCOUNT)
-                for dispatch in of_account:
-                    tasks.start_soon(self._reconcile, dispatch, places_there, places)
-        return sum(map(len, due))
+            self._start_round(tasks, due)
+        return sum(len(found) for accounts in due.values() for found in accounts.values())
 
-    async def _due(self) -> Sequence[Sequence[Dispatch]]:
-        """Return the look-ups that are due for each account, the longest due first.
+    def _start_round(self, tasks: TaskGroup, due: _Due) -> None:
+        for provider, accounts in due.items():
+            self._asked_providers.add(provider)
+            tasks.start_soon(self._ask_provider, provider, list(accounts.values()))
 
-        All unknown dispatches are read, so that old ones do not hide newer ones.
+    async def _ask_provider(self, provider: str, accounts: Sequence[Sequence[Dispatch]]) -> None:
+        """Look up dispatches of one provider: one that hangs delays the look-ups at no other."""
+        places = anyio.CapacityLimiter(_MAX_LOOKUPS_PER_PROVIDER)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for of_account in accounts:
+                    places_there = anyio.CapacityLimiter(_MAX_LOOKUPS_PER_ACCOUNT)
+                    for dispatch in of_account:
+                        tasks.start_soon(self._reconcile, dispatch, places_there, places)
+        finally:
+            self._asked_providers.discard(provider)
+        if any(len(of_account) == _MAX_PER_ACCOUNT_AND_ROUND for of_account in accounts):
+            self._has_more.set()
+
+    async def _due(self) -> _Due:
+        """Return the look-ups that are due, the longest due first, at the providers whose last round has ended.
+
+        All unknown dispatches are read, so that old ones do not hide newer ones. Those that found no place until long
+        after their deadline end here.
         """
         now = self._clock.now()
-        waiting = defaultdict[str, list[tuple[datetime, Dispatch]]](list)
+        waiting = defaultdict[str, defaultdict[str, list[tuple[datetime, Dispatch]]]](lambda: defaultdict(list))
         known: set[str] = set()
-        self._has_more = False
+        expired: list[Dispatch] = []
         after: Dispatch | None = None
         while True:
             unknown = await self._storage.read(partial(_unknown_after, after))
             for dispatch in unknown:
                 known.add(dispatch.id)
                 self._unknown_since.setdefault(dispatch.id, self._clock.monotonic())
-                due_at = self._due_at(dispatch, now)
-                if due_at <= now:
-                    waiting[account_key(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
-            for account, found in waiting.items():
-                self._has_more |= len(found) > _MAX_PER_ACCOUNT_AND_ROUND
-                waiting[account] = heapq.nsmallest(_MAX_PER_ACCOUNT_AND_ROUND, found, key=itemgetter(0))
+                due_at, provider = self._due_at(dispatch, now), dispatch.provider
+                if self._is_overdue(dispatch, by_seconds=self._config.reconcile_retry_seconds):
+                    expired.append(dispatch)
+                elif due_at <= now and provider not in self._asked_providers:
+                    waiting[provider][account_key(dispatch.workspace_id, provider)].append((due_at, dispatch))
+            for accounts in waiting.values():
+                for account, found in accounts.items():
+                    accounts[account] = heapq.nsmallest(_MAX_PER_ACCOUNT_AND_ROUND, found, key=itemgetter(0))
             if len(unknown) < _MAX_ROWS:
                 break
             after = unknown[-1]
         self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
         self._unknown_since = {key: moment for key, moment in self._unknown_since.items() if key in known}
-        return [[dispatch for _, dispatch in found] for found in waiting.values()]
+        async with anyio.create_task_group() as tasks:
+            for dispatch in expired[:_MAX_ROWS]:
+                tasks.start_soon(self._settle, dispatch, None, now)
+        return {
+            provider: {account: [dispatch for _, dispatch in found] for account, found in accounts.items()}
+            for provider, accounts in waiting.items()
+        }
 
-    def _is_overdue(self, dispatch: Dispatch) -> bool:
+    def _is_overdue(self, dispatch: Dispatch, *, by_seconds: float = 0.0) -> bool:
         # Monotonic, because after a clock step the commit may lie hours ahead.
         since = self._unknown_since.get(dispatch.id, self._clock.monotonic())
-        return self._clock.monotonic() - since >= self._config.reconcile_deadline_seconds
+        return self._clock.monotonic() - since >= self._config.reconcile_deadline_seconds + by_seconds
 
     def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
         # A time ahead of now dates from before a clock step; an extra look-up changes nothing.
@@ -125,33 +155,35 @@ class Reconciler:
                 await taken.enter_async_context(place)
             asked_at = self._clock.now()
             self._looked_up[dispatch.id] = asked_at
-            evidence = await self._look_up(dispatch)
-            backoff, analyser = self._worker.backoff, self._worker.analyser
+            await self._settle(dispatch, await self._look_up(dispatch), asked_at)
 
-            def operation(tx: Transaction) -> None:
-                now = self._clock.now()
-                settled = reconciling.reconcile(
-                    tx,
-                    dispatch,
-                    evidence,
-                    asked_at=asked_at,
-                    overdue=self._is_overdue(dispatch),
-                    deadlines=self._deadlines,
-                    backoff=backoff,
-                    now=now,
-                )
-                merge_early_events(tx, settled, backoff=backoff, analyser=analyser, now=now)
+    async def _settle(self, dispatch: Dispatch, evidence: DispatchOutcome | None, asked_at: datetime) -> None:
+        backoff, analyser = self._worker.backoff, self._worker.analyser
 
-            try:
-                await self._storage.write(operation)
-            except Exception as error:
-                # One failure must not block the others.
-                self._worker.log_throttle.failure(
-                    "confirm_failed",
-                    error,
-                    "Could not record the evidence on a dispatch; it is looked up again later.",
-                    dispatch_id=dispatch.id,
-                )
+        def operation(tx: Transaction) -> None:
+            now = self._clock.now()
+            settled = reconciling.reconcile(
+                tx,
+                dispatch,
+                evidence,
+                asked_at=asked_at,
+                overdue=self._is_overdue(dispatch),
+                deadlines=self._deadlines,
+                backoff=backoff,
+                now=now,
+            )
+            merge_early_events(tx, settled, backoff=backoff, analyser=analyser, now=now)
+
+        try:
+            await self._storage.write(operation)
+        except Exception as error:
+            # One failure must not block the others.
+            self._worker.log_throttle.failure(
+                "confirm_failed",
+                error,
+                "Could not record the evidence on a dispatch; it is looked up again later.",
+                dispatch_id=dispatch.id,
+            )
 
     async def _look_up(self, dispatch: Dispatch) -> DispatchOutcome | None:
         try:
@@ -169,19 +201,20 @@ class Reconciler:
 
     async def serve(self) -> None:
         """Run rounds until cancelled."""
-        while True:
-            # Not that of a round under an earlier lease: a worker that does not lead has none.
-            self._has_more = False
-            try:
-                # Others would ask the providers the same.
-                if self._worker.leads:
-                    await self.round()
-            except Exception as error:
-                self._has_more = False
-                self._worker.log_throttle.failure("reconcile_failed", error, "Could not look up unknown dispatches.")
-            # Dispatches that a round could not settle are not due at once again.
-            if not self._has_more:
-                await anyio.sleep(self._config.reconcile_interval_seconds)
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._has_more = anyio.Event()
+                try:
+                    # Others would ask the providers the same.
+                    if self._worker.leads:
+                        self._start_round(tasks, await self._due())
+                except Exception as error:
+                    self._worker.log_throttle.failure(
+                        "reconcile_failed", error, "Could not look up unknown dispatches."
+                    )
+                # Dispatches that a round could not settle are not due at once again.
+                with anyio.move_on_after(self._config.reconcile_interval_seconds):
+                    await self._has_more.wait()
 
 
 def _unknown_after(after: Dispatch | None, tx: Transaction) -> Sequence[Dispatch]:

@@ -50,6 +50,39 @@ async def test_however_many_accounts_do_not_answer_something_is_left_for_another
     assert total <= 100
 
 
+async def test_the_accounts_of_a_provider_that_does_not_answer_leave_a_tenth_to_other_providers() -> None:
+    """However many workspaces use it."""
+    places = FairLimiter(1000)
+    silent = sum(_filled(places, f"workspace {number}/silent") for number in range(200))
+    assert silent == 900
+    assert _filled(places, "workspace 0/other") == 75
+    places.release("workspace 0/silent", 1)
+    assert _filled(places, "workspace 0/silent") == 0
+
+
+async def test_accounts_that_wait_take_turns() -> None:
+    """One whose queue never empties does not take every permit that is released."""
+    places = FairLimiter(4)
+    order: list[str] = []
+
+    async def wait(account: str) -> None:
+        if await places.acquire_within(account, 60.0):
+            order.append(account)
+
+    assert _filled(places, "busy") == 3
+    assert _filled(places, "second") == 1
+    async with anyio.create_task_group() as tasks:
+        for account in ("third", "third", "third", "fourth"):
+            tasks.start_soon(wait, account)
+            await checkpoint()
+        for number in range(1, 3):
+            places.release("busy", 1)
+            while len(order) < number:
+                await checkpoint()
+        assert order == ["third", "fourth"]
+        tasks.cancel_scope.cancel()
+
+
 async def test_who_waits_gets_what_is_given_back_in_turn() -> None:
     """First come, first served within an account; nobody overtakes who waits."""
     places = FairLimiter(1)

@@ -421,7 +421,7 @@ async def given_unknown(storage: Storage, count: int, *, channel: str = "sms", a
             else:
                 call = make_call(id=new_id(), agent_id=agent.id, to=f"+1415555{index:04d}", **owner)
                 tx.calls.insert(call)
-                of = {"call_id": call.id}
+                of = {"call_id": call.id, "provider": "vapi"}
             one = make_dispatch(id=new_id(), channel=channel, state=D.UNKNOWN, created_at=moment, **owner, **of)
             tx.dispatches.insert(one)
             made.append(one.id)
@@ -430,7 +430,9 @@ async def given_unknown(storage: Storage, count: int, *, channel: str = "sms", a
     return await storage.write(operation)
 
 
-def given_reconciler(storage: Storage, clock: ManualClock, carrier: ScriptedCarrier) -> tuple[Reconciler, Asked]:
+def given_reconciler(
+    storage: Storage, clock: ManualClock, carrier: ScriptedCarrier, **changes: Any
+) -> tuple[Reconciler, Asked]:
     """Return one whose voice provider finds nothing, and a list of the calls that it has been asked about."""
     asked: Asked = []
 
@@ -439,7 +441,7 @@ def given_reconciler(storage: Storage, clock: ManualClock, carrier: ScriptedCarr
 
     voice = ScriptedVoice(look_up="evidence")
     voice.look_up = look_up  # type: ignore[method-assign]
-    config = EngineConfig()
+    config = EngineConfig(**changes)
     worker = Worker(
         storage=storage, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
     )
@@ -480,6 +482,73 @@ async def test_an_account_that_does_not_answer_takes_no_other_ones_places(storag
             return asked == calls
 
         await until(all_asked)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_provider_that_does_not_answer_delays_no_round_of_another_one(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look-ups of the other provider are repeated when they are due, and full rounds follow each other at once."""
+    monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 2)
+    monkeypatch.setattr(Worker, "leads", True)
+    clock = ManualClock(NOW)
+    await given_unknown(storage, 3)
+    calls = await given_unknown(storage, 4, channel="call")
+    carrier, hangs = ScriptedCarrier(look_up="evidence"), 0
+
+    async def look_up(_: LookupRequest) -> None:
+        nonlocal hangs
+        hangs += 1
+        await anyio.sleep_forever()
+
+    carrier.look_up = look_up  # type: ignore[method-assign,assignment]
+    reconciler, asked = given_reconciler(
+        storage, clock, carrier, provider_timeout_seconds=290.0, reconcile_interval_seconds=0.1
+    )
+    clock.advance(62)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reconciler.serve)
+        for times in (1, 2):
+
+            async def all_asked(expected: int = times * len(calls)) -> bool:
+                return len(asked) == expected
+
+            await until(all_asked)
+            clock.advance(121)
+        assert sorted(asked) == sorted(2 * calls)
+        assert hangs == 2
+        tasks.cancel_scope.cancel()
+
+
+async def test_those_that_no_look_up_reached_end_after_their_deadline(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that hangs has few look-ups in an hour. They do not wait for the next one."""
+    monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 2)
+    clock = ManualClock(NOW)
+    await given_unknown(storage, 5)
+    carrier = ScriptedCarrier(look_up="evidence")
+    carrier.look_up = hanging  # type: ignore[method-assign,assignment]
+    reconciler, _ = given_reconciler(storage, clock, carrier)
+    config = EngineConfig()
+
+    async def unknown() -> int:
+        return len(await storage.read(lambda tx: tx.dispatches.unknown(None, limit=10)))
+
+    async with anyio.create_task_group() as tasks:
+        clock.advance(62)
+        tasks.start_soon(reconciler.round)
+
+        async def is_asking() -> bool:
+            return bool(reconciler._asked_providers)
+
+        await until(is_asking)
+        clock.advance(config.reconcile_deadline_seconds + config.reconcile_retry_seconds - 1)
+        await reconciler.round()
+        assert await unknown() == 5
+        clock.advance(2)
+        await reconciler.round()
+        assert await unknown() == 0
         tasks.cancel_scope.cancel()
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _SHARE: Final = 3
 """An account may hold this many times what is free: three quarters when alone, less beside others."""
 
+_PROVIDER_SHARE: Final = 9
+"""The accounts of a provider may hold this many times what is free: nine tenths when alone, less beside others."""
+
 _FIRST_CHECKS_SECONDS: Final = 0.25
 """How often the first waiter checks for permits and for a stop."""
 
@@ -63,7 +66,9 @@ class FairLimiter:
     """A bounded number of permits, each held by an account (a workspace at one provider).
 
     The bound limits what a crash can leave unknown. A provider that does not answer holds its permits until its
-    requests time out, so that an account gets another one only while it holds less than a share of what is free.
+    requests time out, so that an account gets another one only while it holds less than a share of what is free, and
+    the accounts of its provider together less than another share. The part of an account after its last slash is the
+    provider.
 
     Args:
         most: The number of permits.
@@ -76,6 +81,7 @@ class FairLimiter:
         self._free = most
         self._opens = opens
         self._held: Counter[str] = Counter()
+        self._held_at_provider: Counter[str] = Counter()
         self._waiting: dict[str, deque[_Waiting]] = {}
 
     @property
@@ -100,7 +106,10 @@ class FairLimiter:
 
     def has_capacity(self, account: str) -> bool:
         """Return whether an account could have another permit."""
-        return self._held[account] < _SHARE * self._free
+        return (
+            self._held[account] < _SHARE * self._free
+            and self._held_at_provider[_provider_of(account)] < _PROVIDER_SHARE * self._free
+        )
 
     async def acquire(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
         """Wait for permits; return how many were taken, at most `wanted`, or 0 if the slice must stop.
@@ -142,14 +151,11 @@ class FairLimiter:
 
     def release(self, account: str, places: int) -> None:
         """Release permits."""
-        self._free += places
-        self._held[account] -= places
-        if not self._held[account]:
-            del self._held[account]
+        self._put_back(account, places)
         self.wake_waiters()
 
     def wake_waiters(self) -> None:
-        """Grant free permits to waiters, account by account, in order of arrival."""
+        """Grant free permits to waiters, account by account: one that was served is the last one of the next turn."""
         served = True
         while served and self._free > 0:
             served = False
@@ -157,24 +163,30 @@ class FairLimiter:
                 first = self._waiting[account][0]
                 first.granted = self._take(account, first.wanted, at_least=first.wanted)
                 if first.granted:
+                    self._waiting[account] = self._waiting.pop(account)
                     self._leave(account, first)
                     first.call()
                     served = True
 
     def _take(self, account: str, wanted: int, *, at_least: int = 1) -> int:
         """Take up to `wanted` permits, or none if fewer than `at_least` are available."""
-        taken = 0
+        taken, provider = 0, _provider_of(account)
         while taken < wanted and self.has_capacity(account) and self._opens(account):
             self._free -= 1
             self._held[account] += 1
+            self._held_at_provider[provider] += 1
             taken += 1
         if taken < at_least:
-            self._free += taken
-            self._held[account] -= taken
+            self._put_back(account, taken)
             taken = 0
-        if not self._held[account]:
-            del self._held[account]
         return taken
+
+    def _put_back(self, account: str, places: int) -> None:
+        self._free += places
+        for held, key in ((self._held, account), (self._held_at_provider, _provider_of(account))):
+            held[key] -= places
+            if not held[key]:
+                del held[key]
 
     def _queue_up(self, account: str, waiting: _Waiting) -> _Waiting:
         self._waiting.setdefault(account, deque()).append(waiting)
@@ -198,6 +210,10 @@ class FairLimiter:
             del self._waiting[account]
         elif first and queue[0].checks:
             queue[0].call()
+
+
+def _provider_of(account: str) -> str:
+    return account.rpartition("/")[2]
 
 
 MayStart = Callable[[], Awaitable[bool]]
