@@ -476,7 +476,7 @@ def _pool_problems(campaign: NewSmsCampaign | CampaignUpdate) -> Sequence[Proble
     if not pool:
         return ()
     found = []
-    if isinstance(campaign.from_number, str) and campaign.from_number != pool[0]:
+    if isinstance(campaign.from_number, str) and campaign.from_number.strip() not in {"", pool[0]}:
         words = "is the first of from_numbers: give from_number alone, or from_numbers alone"
         found.append(Problem(path="from_number", message=words))
     for index, one in enumerate(pool):

@@ -198,7 +198,6 @@ def _sms_reader(
     rules = times_rules(this_year) | {
         "flow_id": uuid,
         "carrier": OneOf((*CARRIERS, *carriers)),
-        "from_number": sending_number,
     }
     return make_request_converter(
         NewSmsCampaign,
@@ -223,11 +222,6 @@ def _call_reader(this_year: int, *, closed: str | None = None) -> Callable[[Any]
     return make_request_converter(
         NewCallCampaign, rules, renamed=CALL_NAMES, closed=closed, never_null=never_null, ignored=_unused_start
     )
-
-
-def sending_number(value: Any) -> str | None:
-    """Return a sending number; None for an empty one."""
-    return Text()(value) or None
 
 
 def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:

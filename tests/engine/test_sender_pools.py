@@ -379,4 +379,6 @@ async def test_an_answer_goes_from_the_number_that_the_contact_wrote_to(engine: 
     assert (await engine.messages.send(workspace.id, NewMessage(to=to, body="Hi"))).from_number == FIRST
     await engine.messages.receive(workspace.id, from_number=to, to=THIRD, body="Which table?")
     assert (await engine.messages.send(workspace.id, NewMessage(to=to, body="Two"))).from_number == THIRD
-    assert (await engine.messages.send(workspace.id, NewMessage(to=POOL[0], body="Two"))).from_number == FIRST
+    for blank in (None, " "):
+        sent = await engine.messages.send(workspace.id, NewMessage(to=POOL[0], body="Two", from_number=blank))
+        assert sent.from_number == FIRST

@@ -457,10 +457,11 @@ async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreac
     assert await engine.workspaces.get(workspace.id) == workspace
 
 
-async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None:
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach, blank: str) -> None:
     """docs/states.md#campaigns: draft <-> ready by update; docs/interface.md#3: what makes it ready."""
     workspace = await given_workspace(engine)
-    campaign = await given_campaign(engine, workspace, 1, from_number="", body="")
+    campaign = await given_campaign(engine, workspace, 1, from_number=blank, body="")
     assert (campaign.status, campaign.from_number) == ("draft", None)
 
     async def update(**fields: Any) -> Any:
@@ -469,7 +470,7 @@ async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None
     assert (await update(body="Hi")).status == "draft"
     ready = await update(from_number="+14155550199", rate_per_minute=600)
     assert (ready.status, ready.body, ready.rate_per_minute) == ("ready", "Hi", 600)
-    reopened = await update(from_number="")
+    reopened = await update(from_number=blank)
     assert (reopened.status, reopened.from_number) == ("draft", None)
     assert (await update(from_number="+14155550199")).status == "ready"
     for wrong in ({"name": ""}, {"body": "x" * 1601}, {"rate_per_minute": 601}, {"carrier": "pigeon"}):

@@ -60,7 +60,7 @@ def test_what_composes_a_message(tenant: Tenant) -> None:
     assert tenant.create(**ready)["status"] == "ready"
     for blank in ("", "  \n"):
         assert tenant.create(**ready, message_body=blank)["status"] == "draft"
-    assert tenant.create(**(ready | {"sms_from_number": ""}))["status"] == "draft"
+        assert tenant.create(**(ready | {"sms_from_number": blank}))["status"] == "draft"
     assert refused(tenant, message_body=...)
     assert refused(tenant, sms_flow_id=UNKNOWN)
     assert refused(tenant, sms_flow_id=UNKNOWN, sms_message_source="flow")
@@ -169,6 +169,10 @@ def test_business_hours(tenant: Tenant) -> None:
         derived = [created[field] for field in ("business_hours_only", "timezone", "batch_concurrency")]
         assert derived == [True, "Asia/Tokyo", 3]
     assert tenant.create()["batch_concurrency"] == 10
+    call = {"agent_id": tenant.agent.id, "name": "n", "recipients": [{"phone_number": "1"}]}
+    explicit = {"batch_concurrency": 3, "business_hours_config": forms[0] | {"timezone": "UTC"}}
+    made = tenant.post("/campaigns", call | explicit).json()
+    assert (made["batch_concurrency"], made["business_hours_config"]["batchConcurrency"]) == (3, 3)
     for wrong in ({"timezone": "Mars/Base"}, {"batchConcurrency": 41}, {"start": "24:00"}, {"end": "22:00"}):
         assert refused(tenant, business_hours_config={"timezone": "UTC"} | forms[2] | wrong)
 

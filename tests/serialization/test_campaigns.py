@@ -162,11 +162,6 @@ def test_an_integer_may_be_written_with_a_point(written: str) -> None:
     assert campaign.business_hours.batch_concurrency == 7
 
 
-def test_an_empty_from_number_is_not_set() -> None:
-    """docs/interface.md#from-number."""
-    assert read(sms_from_number="").from_number is None
-
-
 def test_an_identifier_is_read_in_any_case() -> None:
     """UUIDs are compared in lower case."""
     assert read(sms_flow_id=UUID.upper()).flow_id == UUID

@@ -38,7 +38,7 @@ from outreach.models.states import (
     TrailStepKind,
 )
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
-from outreach.serialization.campaigns import UPDATE_NAMES, caller_ids, sending_number, times_rules, write_campaign
+from outreach.serialization.campaigns import UPDATE_NAMES, caller_ids, times_rules, write_campaign
 from outreach.serialization.documents import Document, document_of, to_json, write_blocker
 from outreach.serialization.field_rules import make_request_converter, read_object, uuid, with_json_paths
 
@@ -121,7 +121,6 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
         {
             **times_rules(this_year),
             "carrier": OneOf((*CARRIERS, *carriers)),
-            "from_number": sending_number,
             "flow_id": uuid,
             "agent_id": uuid,
             "cli_group": caller_ids,

@@ -338,7 +338,7 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
             ]
         )
     if "from_number" in given or "from_numbers" in given:
-        first = given.get("from_number", before.from_number) or None
+        first = given.get("from_number", before.from_number)
         given |= pool_fields(first, given.get("from_numbers", ()))
     after = attrs.evolve(before, **given)
     if not given.keys().isdisjoint(_WHEN):

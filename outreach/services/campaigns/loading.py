@@ -453,19 +453,22 @@ class CampaignCreation:
             now,
             channel="sms",
             batch_concurrency=concurrency,
-            **pool_fields(new.from_number or None, new.from_numbers),
+            **pool_fields(new.from_number, new.from_numbers),
             body=composed_or_none(new.body),
         )
 
     def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
         concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else DEFAULT_CONCURRENCY)
+        # The hours have the same number (docs/interface.md#business-hours).
+        hours = hours and attrs.evolve(hours, batch_concurrency=concurrency)
         return self._draft(
             workspace_id,
             new,
             now,
             channel="call",
             batch_concurrency=concurrency,
+            business_hours=hours,
             cli_group=None if new.cli_group is None else tuple(new.cli_group),
         )
 
@@ -526,9 +529,9 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
 
 
 def pool_fields(from_number: str | None, from_numbers: Sequence[str]) -> Mapping[str, Any]:
-    """Return the stored fields of a campaign's senders: a pool of one number is that number."""
-    pool = tuple(from_numbers)
-    return {"from_number": pool[0] if pool else from_number, "from_numbers": pool if len(pool) > 1 else ()}
+    """Return the stored fields of a campaign's senders: a pool of one number is that number, a blank one is none."""
+    pool = tuple(from_numbers) or ((from_number,) if from_number and from_number.strip() else ())
+    return {"from_number": pool[0] if pool else None, "from_numbers": pool if len(pool) > 1 else ()}
 
 
 def require_sms(workspace: Workspace) -> None:

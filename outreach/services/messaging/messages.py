@@ -399,7 +399,7 @@ def _route(
     A sandbox needs neither: the simulator sends there, under the name `twilio`.
     """
     numbers = [number for number in tx.numbers.list(workspace.id) if number.carrier is not None]
-    sender = from_number or None
+    sender = from_number if from_number and from_number.strip() else None
     if sender is not None:
         sender = normalise_single(sender, workspace.default_region) or sender
         known = tx.numbers.of_line(workspace.id, sender)
