@@ -364,7 +364,10 @@ _ENDED_BY_VERDICT: Final = frozenset(
 """Where a recipient may stand after a machine has answered, but for one who has opted out or was erased since."""
 
 SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
-"""A double dial's second call starts within this time after the first one, or is dropped."""
+"""A double dial's second call starts within this time after the report of the first one's end, or is dropped."""
+
+LATEST_END_REPORT: Final = timedelta(seconds=60)
+"""A first call whose end is reported later than this after it has no second one. Polls report it some seconds late."""
 
 DOUBLE_DIAL: Final = "double_dial"
 
@@ -424,15 +427,16 @@ def end_call(
     campaign: CampaignStatus,
     double_dial: bool,
     settings: CallSettings,
+    ended_at: datetime,
     now: datetime,
     reason: str | None = None,
     message_ends: bool = False,
 ) -> Recipient:
     """Return a recipient after the end of its call.
 
-    A double dial is one attempt of two calls: the second follows a no answer at once. A failed call with a transient
-    `reason` reached nobody, and is retried within the budget. With `message_ends` a voicemail got the message, and ends
-    the contact.
+    A double dial is one attempt of two calls: the second follows a no answer at once, if it is known in time. A failed
+    call with a transient `reason` reached nobody, and is retried within the budget. With `message_ends` a voicemail got
+    the message, and ends the contact.
     """
     done = attrs.evolve(recipient, dispatched=True, tries=0)
     if outcome == "failed":
@@ -444,7 +448,8 @@ def end_call(
         return ended_recipient(
             attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now
         )
-    if outcome == "no_answer" and double_dial and recipient.leg == 1 and may_continue(recipient, campaign):
+    second = double_dial and recipient.leg == 1 and now - ended_at <= LATEST_END_REPORT
+    if outcome == "no_answer" and second and may_continue(recipient, campaign):
         return attrs.evolve(waiting(done, DOUBLE_DIAL, now), leg=2)
     return _retry_or_fail(done, str(outcome), campaign=campaign, settings=settings, now=now)
 

@@ -73,6 +73,21 @@ async def test_a_second_call_that_nobody_knows_of_is_not_made_up_for(open_storag
         assert len(rig.voice.requests) == 2
 
 
+async def test_a_no_answer_that_is_heard_of_late_has_no_second_call(open_storage: OpenStorage) -> None:
+    """docs/rules.md#double-dial: the provider's time of the end counts, not when its report comes."""
+    clock, voice = ShiftedClock(), ScriptedVoice()
+    async with calling(open_storage(clock), 1, voice=voice, clock=clock, attempts=1, double_dial=True) as (
+        rig,
+        campaign,
+    ):
+        await voice.wait_for_requests(1)
+        await time_passes(rig, clock, minutes=3)
+        voice.report(event(voice.requests[0], at=clock.now() - timedelta(minutes=2), **NO_ANSWER))
+        await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [(R.FAILED, "no_answer")]
+        assert len(voice.requests) == 1
+
+
 async def test_the_next_attempt_follows_by_the_settings(open_storage: OpenStorage) -> None:
     """What the budget leaves is called again, from the first leg on."""
     async with given_up(open_storage, attempts=2) as (rig, campaign, _):

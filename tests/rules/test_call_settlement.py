@@ -61,10 +61,19 @@ def end(
     campaign: C = C.ACTIVE,
     double_dial: bool = False,
     settings: CallSettings = SETTINGS,
+    late: timedelta = timedelta(),
     now: datetime = NOW,
 ) -> Recipient:
     """End a call with what these tests do not vary."""
-    return end_call(recipient, outcome, campaign=campaign, double_dial=double_dial, settings=settings, now=now)
+    return end_call(
+        recipient,
+        outcome,
+        campaign=campaign,
+        double_dial=double_dial,
+        settings=settings,
+        ended_at=now - late,
+        now=now,
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,6 +176,14 @@ def test_a_second_leg_is_late_after_ten_seconds(waited: timedelta, late: bool) -
     dropped = drop_second_leg(waits, campaign=C.ACTIVE, settings=SETTINGS, now=NOW + waited)
     assert (dropped.status, dropped.reason, dropped.leg) == (R.WAITING, "retry_no_answer", 1)
     assert dropped.attempts == 1
+
+
+@pytest.mark.parametrize(("late", "leg"), [(timedelta(seconds=60), 2), (timedelta(seconds=61), 1)])
+def test_a_no_answer_that_is_reported_late_has_no_second_leg(late: timedelta, leg: int) -> None:
+    """The person hears of it long after the first call; it is retried like any other no answer."""
+    after = end(calling(status=R.IN_PROGRESS), "no_answer", double_dial=True, late=late)
+    assert (after.status, after.leg, after.attempts) == (R.WAITING, leg, 1)
+    assert after.reason == ("double_dial" if leg == 2 else "retry_no_answer")
 
 
 @pytest.mark.parametrize("reason", ["contact_hours", "frequency_cap", "deferred"])

@@ -195,6 +195,7 @@ def call_ended(
             campaign=campaign.status,
             double_dial=bool(campaign.double_dial),
             settings=call_settings_of(tx, dispatch.workspace_id),
+            ended_at=call.ended_at or now,
             now=now,
             reason=_failure_reason(dispatch, call),
             message_ends=not campaign.retry_voicemail and _has_message(tx, call, message_left),
