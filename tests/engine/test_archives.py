@@ -800,6 +800,29 @@ async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> 
         ]
 
 
+async def test_an_erased_campaign_keeps_no_more_in_its_archive_than_in_the_database(place: Place) -> None:
+    """Each column of the campaign is as empty, and nothing is left of its replies."""
+    filled: dict[str, Any] = {
+        "description": "Spring",
+        "body": "Hi",
+        "csv_column_headers": ("phone",),
+        "metadata": {"patient": "Ann"},
+    }
+    async with place.engine() as engine:
+        campaign = await given_endings(engine._storage, 3, count=30, **filled)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("UPDATE inbound_messages SET media = '[\"https://media.example.com/ann.jpg\"]'")
+        place.archive()
+        await engine.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    query = f"SELECT {', '.join(filled)}, variable_names FROM campaigns"  # noqa: S608 - names of the schema
+    for file in (place.path, place.file):
+        with closing(sqlite3.connect(file)) as raw:
+            assert raw.execute(query).fetchall() == [(None, None, "[]", None, None)]
+    with closing(sqlite3.connect(place.file)) as raw:
+        replies = raw.execute("SELECT DISTINCT from_number, body, media FROM inbound_messages").fetchall()
+    assert replies == [("", "", "[]")]
+
+
 async def test_an_archive_that_is_away_does_not_hold_up_the_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

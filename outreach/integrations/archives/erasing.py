@@ -32,13 +32,14 @@ def erase_campaign(one: ArchivedErasure) -> None:
                     raw.execute(statement(f"erasure.{name}"), given)
         with transaction(raw):
             raw.execute(
-                "UPDATE inbound_messages SET from_number = '', body = '' WHERE archived_campaign = ?", (one.number,)
+                "UPDATE inbound_messages SET from_number = '', body = '', media = '[]' WHERE archived_campaign = ?",
+                (one.number,),
             )
             raw.execute("DELETE FROM unsubscribes WHERE archived_campaign = ?", (one.number,))
             raw.execute("UPDATE trail SET phone = NULL WHERE campaign_number = ?", (one.number,))
             raw.execute(
                 "UPDATE campaigns SET description = NULL, body = NULL, csv_column_headers = '[]', "
-                "variable_names = NULL WHERE number = ?",
+                "variable_names = NULL, metadata = NULL WHERE number = ?",
                 (one.number,),
             )
 
