@@ -16,10 +16,10 @@ from outreach.serialization.json_reports import write_provider_failure
 
 _PART_CHARACTERS: Final = 64 * 1024
 
-_FORMULA: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
+_FORMULA: Final = re.compile(r"[\s\x00-\x1f]*(?:[=+@\uff0b\uff0d\uff1d\uff20]|-(?!\)))|[\t\r\n\0]")
 """The first characters of cells that a spreadsheet runs as a formula, also full-width or after skipped ones."""
 
-_PHONE: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
+_PHONE: Final = re.compile(r" *[+-]?[0-9][0-9 ().-]*")
 """A phone number, which is not a formula and is kept as it is."""
 
 
@@ -52,8 +52,13 @@ def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
 
 
 def escape_formula(text: str) -> str:
-    """Return a cell that a spreadsheet shows and does not run, with a leading apostrophe if needed."""
-    return f"'{text}" if _FORMULA.match(text) and not _PHONE.fullmatch(text) else text
+    """Return a cell that a spreadsheet shows and does not run, with an apostrophe before each formula in it.
+
+    Some spreadsheets split a row at each `;`, also within quotes.
+    """
+    return ";".join(
+        f"'{part}" if _FORMULA.match(part) and not _PHONE.fullmatch(part) else part for part in text.split(";")
+    )
 
 
 async def delimited_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncGenerator[bytes]:
