@@ -320,7 +320,7 @@ async def test_events_that_a_subscription_has_not_read_are_kept(place: Place) ->
 
 
 async def test_another_campaigns_figures_do_not_change(place: Place) -> None:
-    """A reply to the archived campaign does not become one of an earlier campaign that is still there."""
+    """A reply to the archived campaign is none to an earlier one that is still there, nor once its sender is purged."""
     contact = make_prepared()
     first = make_campaign(started_at=NOW)
     second = make_campaign(started_at=NOW, completed_at=NOW + 5 * HOUR, status="completed")
@@ -348,6 +348,9 @@ async def test_another_campaigns_figures_do_not_change(place: Place) -> None:
         assert (len(exported.replies), exported.opted_out_at) == (1, NOW + 4 * HOUR)
         (exported,) = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, first.id)]
         assert (len(exported.replies), exported.opted_out_at) == (1, None)
+        await engine.erasure.purge(THIS_WORKSPACE, contact.phone or "")
+        after = [await engine.campaigns.report(THIS_WORKSPACE, one.id) for one in (first, second)]
+        assert [(one.replies, one.opt_outs) for one in after] == [(1, 0), (1, 1)]
 
 
 async def test_an_archive_that_is_not_there_is_named(place: Place, tmp_path: Path) -> None:

@@ -63,8 +63,7 @@ def purge_person(
     if entry is not None:
         # What may have been an opt-out is one for good: nobody can be asked any more.
         kept = attrs.evolve(entry, scope="all", source=KEYWORD) if entry.scope == HELD else entry
-        tx.register.delete(workspace_id, phone)
-        name = tx.register.hash_number(kept, salt=salt)
+        name = tx.register.hash_number(kept, salt=salt, merged=True)
     tx.unreachable_numbers.remove(workspace_id, phone)
     tx.webhook_holds.forget_key(workspace_id, contact_key(phone))
     tx.erasures.erase_person(workspace_id, phone, found, name=name)

@@ -20,3 +20,11 @@ WHERE scope = 'held'
     AND (created_at, workspace_id, phone) < (:after_at, :after_workspace, :after_phone)
 ORDER BY created_at DESC, workspace_id DESC, phone DESC
 LIMIT :limit
+
+-- keep_campaign --
+-- The entry that replaces others belongs to the campaign that they were assigned to.
+UPDATE unsubscribes SET archived_campaign = (
+    SELECT MAX(former.archived_campaign) FROM unsubscribes AS former
+    WHERE former.workspace_id = :workspace_id AND former.phone {in} {values:replaced} {end}
+)
+WHERE workspace_id = :workspace_id AND phone = :phone

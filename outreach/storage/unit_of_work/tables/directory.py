@@ -434,22 +434,35 @@ class Register(Table):
         found = [self._rows.delete(UNSUBSCRIBES, (workspace_id, name)) for name in self._names(workspace_id, phone)]
         return any(found)
 
-    def hash_number(self, entry: Unsubscribe, *, salt: str) -> str:
+    def hash_number(self, entry: Unsubscribe, *, salt: str, merged: bool = False) -> str:
         """Store an entry by the hash of its number, without its evidence; return the hash.
 
-        `salt` is used for the workspace's first hash, and ignored later.
+        Args:
+            entry: The entry. It belongs to the same campaign afterwards.
+            salt: For the workspace's first hash; ignored later.
+            merged: Whether it replaces all entries of the person, as `get` merges them.
         """
         stored = self._rows.get(REGISTER_SALTS, (entry.workspace_id,))
         if stored is None:
             stored = RegisterSalt(salt=salt)
             self._rows.put(REGISTER_SALTS, (entry.workspace_id,), stored)
         name = register_hash(stored.salt, entry.phone)
+        replaced = [*(self._names(entry.workspace_id, entry.phone) if merged else [entry.phone]), name]
         self._rows.count_stop(entry.workspace_id)
-        self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, entry.phone))
         # Without the evidence, only the source shows that START does not lift what an import says.
         kept = (imports_alone(entry) if entry.source == KEYWORD else None) or entry
         hashed = attrs.evolve(kept, phone=name, evidence=None)
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(hashed), hashed)
+        self._rows.execute_on(
+            UNSUBSCRIBES,
+            "register.keep_campaign",
+            workspace_id=entry.workspace_id,
+            phone=name,
+            replaced=json_list(replaced),
+        )
+        for former in replaced:
+            if former != name:
+                self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, former))
         return name
 
     def numbers_before(self, workspace_id: str, before: datetime, *, limit: int) -> Sequence[Unsubscribe]:
