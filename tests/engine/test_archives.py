@@ -353,6 +353,31 @@ async def test_another_campaigns_figures_do_not_change(place: Place) -> None:
         assert [(one.replies, one.opt_outs) for one in after] == [(1, 0), (1, 1)]
 
 
+async def test_a_reply_after_the_last_day_is_no_other_campaigns_either(place: Place) -> None:
+    """It came later than the archived campaign counts replies, and an earlier one had not ended then."""
+    contact, late = make_prepared(), NOW + 35 * DAY
+    first = make_campaign(started_at=NOW)
+    second = make_campaign(started_at=NOW, completed_at=NOW + HOUR, status="completed")
+    async with place.engine() as engine:
+
+        def write(tx: Transaction) -> None:
+            for campaign, at in ((first, NOW), (second, NOW + HOUR)):
+                publish(tx, campaign, pending(contact))
+                told_of = {"campaign_id": campaign.id, "position": 0, "to": contact.phone, "created_at": at}
+                tx.dispatches.insert(make_dispatch(**told_of, state=DispatchState.ACCEPTED))
+            tx.inbound.insert(make_inbound(from_number=contact.phone, received_at=late))
+            tx.register.put(make_unsubscribe(phone=contact.phone, source="keyword", created_at=late))
+
+        await engine._storage.write(write)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("UPDATE campaigns SET recipients_open = 0 WHERE id = ?", (second.id,))
+        assert place.archive().campaigns == 1
+        for campaign in (first, second):
+            report = await engine.campaigns.report(THIS_WORKSPACE, campaign.id)
+            assert (report.replies, report.opt_outs) == (0, 0)
+    assert secrets_in(place.file, "Yes, please") == []
+
+
 async def test_an_archive_that_is_not_there_is_named(place: Place, tmp_path: Path) -> None:
     """The report is there all the same; the rest says which file, and `--moved-to` finds it again."""
     async with place.engine() as engine:

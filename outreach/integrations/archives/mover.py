@@ -51,18 +51,16 @@ _LATEST: Final = """
     LIMIT 1
 """
 _REPLIES: Final = f"""
-    SELECT id FROM main.inbound_messages AS inbound
+    SELECT id, received_at FROM main.inbound_messages AS inbound
     WHERE workspace_id = :workspace_id
         AND received_at >= :since
-        AND received_at <= :until
         AND archived_campaign IS NULL
         AND :number = ({_LATEST.format(phone="inbound.from_number", at="inbound.received_at")})
 """  # noqa: S608 - names of the schema
 _OPT_OUTS: Final = f"""
-    SELECT phone FROM main.unsubscribes AS unsubscribed
+    SELECT phone, created_at FROM main.unsubscribes AS unsubscribed
     WHERE workspace_id = :workspace_id
         AND unsubscribed.created_at >= :since
-        AND unsubscribed.created_at <= :until
         AND source IN ('keyword', 'carrier', 'call')
         AND archived_campaign IS NULL
         AND :number = ({_LATEST.format(phone="unsubscribed.phone", at="unsubscribed.created_at")})
@@ -190,10 +188,10 @@ class Mover:
         with transaction(self._raw):
             for query, given in (
                 ("UPDATE main.inbound_messages SET archived_campaign = ? WHERE id IN (SELECT value FROM json_each(?))",
-                 (campaign.number, json_text(replies))),
+                 (campaign.number, json_text(list(replies)))),
                 ("UPDATE main.unsubscribes SET archived_campaign = ? "
                  "WHERE workspace_id = ? AND phone IN (SELECT value FROM json_each(?))",
-                 (campaign.number, campaign.workspace_id, json_text(opt_outs))),
+                 (campaign.number, campaign.workspace_id, json_text(list(opt_outs)))),
                 ("UPDATE main.archived_campaigns SET state = 'moving', next_position = 0, figures = ? "
                  "WHERE campaign_number = ?",
                  (figures, campaign.number)),
@@ -245,35 +243,31 @@ class Mover:
                     given,
                 )
 
-    def _events(self, campaign: _Campaign) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the replies by their ids, and the opt-outs by their numbers, that belong to a campaign."""
-        [[since, ended]] = self._raw.execute(
-            "SELECT (SELECT MIN(created_at) FROM main.dispatches WHERE campaign_number = :number), completed_at "
-            "FROM main.campaigns WHERE number = :number",
-            {"number": campaign.number},
+    def _events(self, campaign: _Campaign) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Return the times of the replies by id, and of the opt-outs by number, that follow a campaign's requests."""
+        given = {"workspace_id": campaign.workspace_id, "number": campaign.number}
+        [[since]] = self._raw.execute(
+            "SELECT MIN(created_at) FROM main.dispatches WHERE campaign_number = :number", given
         )
-        if since is None:
-            return [], []
-        until = parse_timestamp(ended) + REPLY_WINDOW
-        given = {
-            "workspace_id": campaign.workspace_id,
-            "number": campaign.number,
-            "since": since,
-            "until": format_timestamp(until),
-        }
-        replies, opt_outs = (self._raw.execute(query, given).fetchall() for query in (_REPLIES, _OPT_OUTS))
-        return [row[0] for row in replies], [row[0] for row in opt_outs]
+        replies, opt_outs = (
+            dict(self._raw.execute(query, {**given, "since": since}).fetchall()) for query in (_REPLIES, _OPT_OUTS)
+        )
+        return replies, opt_outs
 
-    def _copy_events(self, campaign: _Campaign, replies: Sequence[str], opt_outs: Sequence[str]) -> None:
-        for table, key, wanted in (("inbound_messages", "id", replies), ("unsubscribes", "phone", opt_outs)):
+    def _copy_events(self, campaign: _Campaign, replies: Mapping[str, str], opt_outs: Mapping[str, str]) -> None:
+        """Copy those that are in time, as reports and exports count them."""
+        [[ended]] = self._raw.execute("SELECT completed_at FROM main.campaigns WHERE number = ?", (campaign.number,))
+        until = format_timestamp(parse_timestamp(ended) + REPLY_WINDOW)
+        for table, key, found in (("inbound_messages", "id", replies), ("unsubscribes", "phone", opt_outs)):
             columns = [name for name in _columns(table) if name != "archived_campaign"]
             listed = ", ".join(columns)
+            wanted = [name for name, at in found.items() if at <= until]
             self._raw.execute(f"DELETE FROM archive.{table} WHERE archived_campaign = ?", (campaign.number,))  # noqa: S608
             self._raw.execute(
                 f"INSERT OR REPLACE INTO archive.{table} ({listed}, archived_campaign) "  # noqa: S608
                 f"SELECT {listed}, ? FROM main.{table} "
                 f"WHERE workspace_id = ? AND {key} IN (SELECT value FROM json_each(?))",
-                (campaign.number, campaign.workspace_id, json_text(list(wanted))),
+                (campaign.number, campaign.workspace_id, json_text(wanted)),
             )
 
     # ----------------------------------------------------------------------------------------------- moving

@@ -55,6 +55,46 @@ UPDATE recipients SET
     us_place = NULL
 WHERE campaign_number = :number AND position BETWEEN :first AND :last
 
+-- assign_replies --
+-- Without the number in its requests, what belongs to this campaign would belong to an earlier one.
+UPDATE inbound_messages INDEXED BY inbound_messages_by_sender SET archived_campaign = :number
+WHERE workspace_id = :workspace_id
+    AND archived_campaign IS NULL
+    AND from_number {in}
+        SELECT to_number FROM dispatches
+        WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
+    {end}
+    AND :number = (
+        SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
+        WHERE to_number = inbound_messages.from_number
+            AND dispatches.workspace_id = :workspace_id
+            AND created_at <= inbound_messages.received_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC, dispatches.{serial} DESC
+        LIMIT 1
+    )
+
+-- assign_opt_outs --
+-- The same for the register.
+UPDATE unsubscribes SET archived_campaign = :number
+WHERE workspace_id = :workspace_id
+    AND archived_campaign IS NULL
+    AND phone {in}
+        SELECT to_number FROM dispatches
+        WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
+    {end}
+    AND :number = (
+        SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
+        WHERE to_number = unsubscribes.phone
+            AND dispatches.workspace_id = :workspace_id
+            AND dispatches.created_at <= unsubscribes.created_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC, dispatches.{serial} DESC
+        LIMIT 1
+    )
+
 -- dispatches --
 -- Their requests.
 UPDATE dispatches SET to_number = '', body = NULL, error_message = NULL

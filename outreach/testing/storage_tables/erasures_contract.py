@@ -27,6 +27,7 @@ from outreach.testing.builders import (
     make_run,
     make_stored_request,
     make_trail_entry,
+    make_unsubscribe,
     make_workspace,
     new_id,
 )
@@ -154,6 +155,31 @@ class ErasuresContract(ContractBase):
         assert await storage.read(lambda tx: tx.erasures.figures(THIS_WORKSPACE, campaign.id)) == '{"contacts":5}'
         assert await storage.read(lambda tx: tx.erasures.figures(THIS_WORKSPACE, other.id)) is None
         assert await storage.read(lambda tx: tx.erasures.figures(OTHER_WORKSPACE, campaign.id)) is None
+
+    async def test_the_replies_to_an_erased_campaign_do_not_become_those_of_an_earlier_one(
+        self, storage: Storage
+    ) -> None:
+        """Nor its opt-outs: the campaign that sent the last request before them has them, also when it is erased."""
+        contact = make_prepared()
+        phone = contact.phone or ""
+        earlier, erased = await given_campaign(storage, contact), await given_campaign(storage, contact)
+
+        def write(tx: Transaction) -> None:
+            for number, campaign in enumerate((earlier, erased)):
+                place = {"campaign_id": campaign.id, "position": 0, "to": phone, "created_at": NOW + number * _DAY}
+                tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED))
+            for hours in (12, 36):
+                tx.inbound.insert(make_inbound(from_number=phone, received_at=NOW + timedelta(hours=hours)))
+            tx.register.put(make_unsubscribe(phone=phone, source="keyword", created_at=NOW + timedelta(hours=36)))
+            tx.erasures.begin(THIS_WORKSPACE, erased.id, figures="{}")
+            tx.erasures.erase_positions(THIS_WORKSPACE, erased.id, 0, limit=10)
+
+        def counted(tx: Transaction) -> tuple[int, int]:
+            window = (THIS_WORKSPACE, earlier.id, NOW, NOW + 30 * _DAY)
+            return len(tx.reports.replies(*window)), len(tx.reports.opt_outs(*window))
+
+        await storage.write(write)
+        assert await storage.read(counted) == (1, 0)
 
     async def test_only_a_campaign_of_the_workspace_is_erased(self, storage: Storage) -> None:
         """Another workspace's identifier is that of no campaign."""

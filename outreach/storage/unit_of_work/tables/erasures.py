@@ -23,6 +23,7 @@ from outreach.storage.unit_of_work.kinds import (
     RECIPIENTS,
     RUNS,
     TRAIL,
+    UNSUBSCRIBES,
     WORKSPACES,
 )
 from outreach.storage.unit_of_work.tables.base import Table, json_list
@@ -91,6 +92,9 @@ class Erasures(Table):
         number = self._rows.number(workspace_id, campaign_id)
         [[last]] = self._rows.query("erasure.last_position", RECIPIENTS, number=number)
         until = first + limit - 1
+        given: dict[str, Value] = {"workspace_id": workspace_id, "number": number, "first": first, "last": until}
+        self._rows.execute_on(INBOUND, "erasure.assign_replies", **given)
+        self._rows.execute_on(UNSUBSCRIBES, "erasure.assign_opt_outs", **given)
         for kind, name in ((RECIPIENTS, "recipients"), (DISPATCHES, "dispatches"), (CALLS, "calls")):
             self._rows.execute_on(kind, f"erasure.{name}", number=number, first=first, last=until)
         self._rows.execute("erasure.transcripts", number=number, first=first, last=until)
