@@ -605,6 +605,24 @@ async def test_the_retention_erases_what_is_older_and_nothing_else(
     assert (await writing.erasure.apply_retention()).slices == 0
 
 
+async def test_a_report_keeps_the_replies_that_are_older_than_the_end_of_its_campaign(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """They reach the age of the retention before the campaign does, and are erased with it."""
+    campaign = await given_endings(storage, 2, count=30)
+    assert campaign.completed_at is not None
+    before = await writing.campaigns.report(THIS_WORKSPACE, campaign.id)
+    assert before.replies
+    assert before.opt_outs
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=30))
+    for at, erased in ((campaign.completed_at, 0), (campaign.completed_at + DAY, 1)):
+        clock.set(at + 30 * DAY)
+        assert (await writing.erasure.apply_retention()).campaigns == erased
+        assert figures(await writing.campaigns.report(THIS_WORKSPACE, campaign.id)) == figures(before)
+    assert list(await writing.messages.list_inbound(THIS_WORKSPACE)) == []
+    assert {one.phone[0] async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)} == {"#"}
+
+
 async def test_an_event_whose_number_the_retention_has_erased_has_an_empty_one(
     writing: Outreach, storage: Storage, clock: ManualClock
 ) -> None:

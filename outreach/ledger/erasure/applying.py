@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 _SALT_BYTES: Final = 20
 
+_LONGEST_WAIT: Final = timedelta(days=365)
+"""How much longer replies and opt-outs are kept for the report of a campaign that is not erased; some never end."""
+
 
 class Transactions(Protocol):
     """The part of a storage, or of a guard before one, that runs operations."""
@@ -126,12 +129,17 @@ def retention_slice(
 
 def _erase_rows(tx: Transaction, workspace_id: str, before: datetime, *, salt: str, limit: int) -> bool:
     """Erase a slice of a workspace's single messages, calls, events, unreachable numbers and register."""
+    waiting_since = before - _LONGEST_WAIT
     erased = tx.erasures.erase_old_singles(workspace_id, before, limit=limit)
     erased += tx.erasures.delete_old_events(
-        workspace_id, before, limit=limit, on_inbound=partial(inbound.remember_opt_in, tx)
+        workspace_id,
+        before,
+        waiting_since=waiting_since,
+        limit=limit,
+        on_inbound=partial(inbound.remember_opt_in, tx),
     )
     erased += tx.unreachable_numbers.delete_old(workspace_id, before, limit=limit)
-    entries = tx.register.numbers_before(workspace_id, before, limit=limit)
+    entries = tx.register.numbers_before(workspace_id, before, waiting_since=waiting_since, limit=limit)
     for entry in entries:
         tx.register.hash_number(entry, salt=salt)
     return bool(erased or entries)

@@ -190,7 +190,8 @@ WHERE workspace_id = :workspace_id
     AND call_id {in} {values:ids} {end}
 
 -- old_inbound --
--- Messages that came in before a moment, but for those that stop a flow when their sender's turn comes.
+-- Messages that came in before a moment, but for those that stop a flow when their sender's turn comes, and, until they are
+-- too old to wait, for those that a campaign counts that is not erased: its requests still have their numbers.
 WITH flows_under_way AS MATERIALIZED (
     SELECT number, COALESCE(started_at, created_at) AS since FROM campaigns
     WHERE workspace_id = :workspace_id AND loading_until IS NULL AND flow_id IS NOT NULL AND recipients_open > 0
@@ -205,6 +206,18 @@ WHERE inbound_messages.workspace_id = :workspace_id
             AND recipients.phone = inbound_messages.from_number
         WHERE flows_under_way.since <= inbound_messages.received_at
             AND recipients.status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+    )
+    AND NOT (
+        inbound_messages.received_at >= :waiting_since
+        AND inbound_messages.archived_campaign IS NULL
+        AND EXISTS (
+            SELECT 1 FROM dispatches INDEXED BY dispatches_to_number
+            WHERE to_number = inbound_messages.from_number
+                AND dispatches.workspace_id = :workspace_id
+                AND created_at <= inbound_messages.received_at
+                AND campaign_number IS NOT NULL
+                AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        )
     )
 ORDER BY inbound_messages.received_at
 LIMIT :limit
@@ -236,12 +249,25 @@ UPDATE trail SET phone = NULL WHERE number {in}
 SELECT number, at FROM trail WHERE number >= :number ORDER BY number LIMIT 1
 
 -- old_register --
--- Numbers on the register that become hashes.
+-- Numbers on the register that become hashes, but for those that wait for a campaign, as messages do.
 SELECT {unsubscribes} FROM unsubscribes INDEXED BY unsubscribes_to_hash
 WHERE workspace_id = :workspace_id
     AND substr(phone, 1, 1) <> '#'
     AND scope <> 'held'
     AND created_at < :before
+    AND NOT (
+        unsubscribes.created_at >= :waiting_since
+        AND source IN ('keyword', 'carrier', 'call')
+        AND archived_campaign IS NULL
+        AND EXISTS (
+            SELECT 1 FROM dispatches INDEXED BY dispatches_to_number
+            WHERE to_number = unsubscribes.phone
+                AND dispatches.workspace_id = :workspace_id
+                AND dispatches.created_at <= unsubscribes.created_at
+                AND campaign_number IS NOT NULL
+                AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        )
+    )
 ORDER BY created_at
 LIMIT :limit
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
@@ -270,9 +270,13 @@ class ErasuresContract(ContractBase):
                 tx.trail.append(make_trail_entry(at=at, phone=phone))
 
         await storage.write(insert)
-        deleted = await storage.write(lambda tx: tx.erasures.delete_old_events(OTHER_WORKSPACE, NOW + _DAY, limit=10))
+        deleted = await storage.write(
+            lambda tx: tx.erasures.delete_old_events(OTHER_WORKSPACE, NOW + _DAY, waiting_since=NOW, limit=10)
+        )
         assert deleted == 0
-        deleted = await storage.write(lambda tx: tx.erasures.delete_old_events(THIS_WORKSPACE, NOW + _DAY, limit=10))
+        deleted = await storage.write(
+            lambda tx: tx.erasures.delete_old_events(THIS_WORKSPACE, NOW + _DAY, waiting_since=NOW, limit=10)
+        )
         assert deleted == 3
         assert await storage.read(lambda tx: tx.inbound.get(THIS_WORKSPACE, old.id)) is None
         assert await storage.read(lambda tx: tx.inbound.get(THIS_WORKSPACE, later.id)) == later
@@ -303,10 +307,45 @@ class ErasuresContract(ContractBase):
         await storage.write(insert)
         for workspace_id, deleted in ((THIS_WORKSPACE, 3), (OTHER_WORKSPACE, 1)):
             assert deleted == await storage.write(
-                lambda tx, it=workspace_id: tx.erasures.delete_old_events(it, NOW + _DAY, limit=10)  # type: ignore[misc]
+                lambda tx, it=workspace_id: tx.erasures.delete_old_events(it, NOW + _DAY, waiting_since=NOW, limit=10)  # type: ignore[misc]
             )
         left = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=10))
         assert [one.from_number for one in left] == [replier.phone]
+
+    async def test_what_a_campaign_counts_is_kept_until_it_is_erased(self, storage: Storage) -> None:
+        """Its replies and opt-outs wait with it, but for what is too old to wait; those of nobody's campaign do not."""
+        contact, uncontacted = make_prepared(), make_prepared()
+        campaign = await given_campaign(storage, contact, uncontacted)
+        answered = NOW + timedelta(hours=1)
+
+        def write(tx: Transaction) -> None:
+            place = {"campaign_id": campaign.id, "position": 0, "to": contact.phone, "created_at": NOW}
+            tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED))
+            for one in (contact, uncontacted):
+                tx.inbound.insert(make_inbound(from_number=one.phone, received_at=answered))
+                tx.register.put(make_unsubscribe(phone=one.phone, source="keyword", created_at=answered))
+
+        async def due(waiting_since: datetime) -> tuple[int, set[str]]:
+            def find(tx: Transaction) -> tuple[int, set[str]]:
+                given: dict[str, Any] = {"waiting_since": waiting_since, "limit": 10}
+                entries = tx.register.numbers_before(THIS_WORKSPACE, NOW + _DAY, **given)
+                return tx.erasures.delete_old_events(THIS_WORKSPACE, NOW + _DAY, **given), {
+                    one.phone for one in entries
+                }
+
+            return await storage.write(find)
+
+        await storage.write(write)
+        assert await due(answered) == (1, {uncontacted.phone})
+        assert await due(answered + TICK) == (1, {contact.phone, uncontacted.phone})
+        await storage.write(lambda tx: tx.inbound.insert(make_inbound(from_number=contact.phone, received_at=answered)))
+
+        def erase(tx: Transaction) -> None:
+            tx.erasures.begin(THIS_WORKSPACE, campaign.id, figures="{}")
+            tx.erasures.erase_positions(THIS_WORKSPACE, campaign.id, 0, limit=10)
+
+        await storage.write(erase)
+        assert await due(answered) == (1, {contact.phone, uncontacted.phone})
 
     async def test_a_person_is_erased_everywhere(self, storage: Storage) -> None:
         """A name takes the place of the number, in this workspace only; the texts go."""

@@ -465,13 +465,19 @@ class Register(Table):
                 self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, former))
         return name
 
-    def numbers_before(self, workspace_id: str, before: datetime, *, limit: int) -> Sequence[Unsubscribe]:
-        """Return entries with a number created before a moment, oldest first, without those under review."""
+    def numbers_before(
+        self, workspace_id: str, before: datetime, *, waiting_since: datetime, limit: int
+    ) -> Sequence[Unsubscribe]:
+        """Return entries with a number created before a moment, oldest first, without those under review.
+
+        Those that came since `waiting_since`, and that a campaign counts that is not erased, are left out.
+        """
         return self._list(
             UNSUBSCRIBES,
             "erasure.old_register",
             workspace_id=workspace_id,
             before=format_timestamp(before),
+            waiting_since=format_timestamp(waiting_since),
             limit=limit,
         )
 

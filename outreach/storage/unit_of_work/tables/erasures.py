@@ -152,15 +152,17 @@ class Erasures(Table):
         workspace_id: str,
         before: datetime,
         *,
+        waiting_since: datetime,
         limit: int,
         on_inbound: Callable[[InboundMessage], None] = lambda _: None,
     ) -> int:
         """Delete inbound messages and events from before a moment, and numbers of the trail; return how many.
 
+        Replies that came since `waiting_since` are kept while a campaign that is not erased counts them.
         `on_inbound` is called with each message before it is deleted.
         """
         given: dict[str, Value] = {"workspace_id": workspace_id, "before": format_timestamp(before), "limit": limit}
-        messages = self._list(INBOUND, "erasure.old_inbound", **given)
+        messages = self._list(INBOUND, "erasure.old_inbound", **given, waiting_since=format_timestamp(waiting_since))
         for message in messages:
             on_inbound(message)
         ids = json_text([message.id for message in messages])
