@@ -39,10 +39,6 @@ class LedgerArchives(Protocol):
         """
         ...
 
-    def require_writable(self, archives: Sequence[Archive]) -> None:
-        """Raise `ArchiveUnavailable` if one of these archives cannot be written now."""
-        ...
-
     def erase_person(
         self, archives: Sequence[Archive], workspace_id: str, phone: str, *, name: str
     ) -> Mapping[str, int]:

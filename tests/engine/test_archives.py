@@ -700,23 +700,63 @@ async def test_a_purge_reaches_an_archive_that_is_made_meanwhile(place: Place, m
     assert secrets_in(place.file, person.phone) == []
 
 
-async def test_a_purge_that_cannot_reach_an_archive_says_what_it_has_erased(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("turn", [1, 2])
+async def test_a_purge_that_cannot_reach_an_archive_is_repeated(
+    place: Place, monkeypatch: pytest.MonkeyPatch, turn: int
 ) -> None:
-    """The archive is away only once the database is done: purged again, it is erased there too."""
-    away = place.file.with_name("away.db")
+    """It is away at one of both looks at it, before the database is done and after it."""
+    away, erase, turns = place.file.with_name("away.db"), ledgers.erase_person, 0
+
+    def away_in_its_turn(*args: Any, **given: Any) -> Any:
+        nonlocal turns
+        turns += 1
+        if turns == turn:
+            place.file.rename(away)
+        return erase(*args, **given)
+
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)
         person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
         assert person.phone is not None
         place.archive()
         with monkeypatch.context() as patch:
-            patch.setattr(ledgers, "require_writable", lambda _: place.file.rename(away))
-            with pytest.raises(ArchiveUnavailable, match=r"is not there.*Only what is in no archive was erased"):
+            patch.setattr(ledgers, "erase_person", away_in_its_turn)
+            with pytest.raises(ArchiveUnavailable, match=r"is not there.*not erased everywhere: purge again"):
                 await engine.erasure.purge(THIS_WORKSPACE, person.phone)
         away.rename(place.file)
-        assert (await engine.erasure.purge(THIS_WORKSPACE, person.phone)).contacts >= 1
+        assert (secrets_in(place.file, person.phone) == []) is (turn == 2)
+        await engine.erasure.purge(THIS_WORKSPACE, person.phone)
     assert secrets_in(place.file, person.phone) == []
+
+
+async def test_a_purge_that_is_killed_after_the_archives_is_not_recorded(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person is still in the database, and is erased everywhere when the purge is repeated."""
+    erase = ledgers.erase_person
+
+    def then_killed(*args: Any, **given: Any) -> None:
+        erase(*args, **given)
+        raise RuntimeError("power cut")
+
+    async def purges() -> int:
+        return sum(one.action == "person.purge" for one in await engine.audit.list(THIS_WORKSPACE))
+
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        phone = person.phone or ""
+        place.archive()
+        await engine.messages.receive(THIS_WORKSPACE, from_number=phone, to="+14155550199", body="Hello")
+        with monkeypatch.context() as patch:
+            patch.setattr(ledgers, "erase_person", then_killed)
+            with pytest.raises(RuntimeError, match="power cut"):
+                await engine.erasure.purge(THIS_WORKSPACE, phone)
+        assert await purges() == 0
+        await engine.erasure.purge(THIS_WORKSPACE, phone)
+        assert await purges() == 1
+    for file in (place.path, place.file):
+        assert secrets_in(file, phone, phone[1:]) == []
 
 
 async def test_a_report_that_is_kept_does_not_name_anybody(place: Place) -> None:

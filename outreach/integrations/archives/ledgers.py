@@ -61,14 +61,6 @@ def erase_campaign(one: ArchivedErasure) -> None:
     erasing.erase_campaign(one)
 
 
-def require_writable(archives: Sequence[Archive]) -> None:
-    """Raise `ArchiveUnavailable` if one of these archives cannot be written now."""
-    from outreach.integrations.archives import erasing
-
-    with erasing.opened_archives(archives):
-        pass
-
-
 def erase_person(archives: Sequence[Archive], workspace_id: str, phone: str, *, name: str) -> Mapping[str, int]:
     """Put a name in the place of a number in all of these archives, or in none.
 

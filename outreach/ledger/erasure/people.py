@@ -52,10 +52,10 @@ def purge_person(
         actor: Recorded in the audit trail.
 
     Raises:
-        Conflict: A request to the number is on its way.
+        Conflict: Contacts are being loaded, or a request to the number is on its way.
     """
-    current = [tx.recipients.get(workspace_id, one.campaign_id, one.position) or one for one in found.recipients]
-    _require_no_open_requests(tx, workspace_id, current, found)
+    require_purgeable(tx, workspace_id, found, now=now)
+    current = _as_they_are(tx, workspace_id, found)
     for recipient in current:
         _end(tx, workspace_id, recipient, now)
     entry = tx.register.get(workspace_id, phone)
@@ -87,24 +87,27 @@ def purge_person(
     )
 
 
-def _require_no_open_requests(
-    tx: Transaction, workspace_id: str, recipients: Sequence[Recipient], found: PersonRows
-) -> None:
-    for recipient in recipients:
+def require_purgeable(tx: Transaction, workspace_id: str, found: PersonRows, *, now: datetime) -> None:
+    """Raise `Conflict` if contacts are being loaded, or a request to a person is on its way."""
+    if tx.erasures.is_loading(workspace_id, now=now):
+        raise Conflict("Contacts are being loaded into a campaign. Purge again afterwards.")
+    for recipient in _as_they_are(tx, workspace_id, found):
         calling = (
             recipient.status is RecipientStatus.IN_PROGRESS
             and campaign_of(tx, workspace_id, recipient.campaign_id).channel == "call"
         )
         if calling or recipient.status in _ON_ITS_WAY:
             raise Conflict(
-                f"A request to this number is on its way in campaign {recipient.campaign_id}. Nothing was erased. "
+                f"A request to this number is on its way in campaign {recipient.campaign_id}. "
                 "Purge it again when that has ended, in an hour at the most."
             )
     if found.open_singles:
-        raise Conflict(
-            "A single message or call to this number is on its way. Nothing was erased. "
-            "Purge it again when that has ended."
-        )
+        raise Conflict("A single message or call to this number is on its way. Purge it again when that has ended.")
+
+
+def _as_they_are(tx: Transaction, workspace_id: str, found: PersonRows) -> Sequence[Recipient]:
+    """Return the contacts that were found, as they are in this transaction."""
+    return [tx.recipients.get(workspace_id, one.campaign_id, one.position) or one for one in found.recipients]
 
 
 def _end(tx: Transaction, workspace_id: str, recipient: Recipient, now: datetime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
+from outreach.errors import ArchiveUnavailable, InvalidRequest
 from outreach.ledger.campaigns.reporting import report_of
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.erasure.applying import apply_retention, erase_in_archives
@@ -21,7 +22,7 @@ from outreach.ledger.erasure.campaign_deletion import (
     has_never_started,
     require_deletable,
 )
-from outreach.ledger.erasure.people import purge_person
+from outreach.ledger.erasure.people import purge_person, require_purgeable
 from outreach.ledger.schedules import require_no_schedule
 from outreach.models.archive import Archive, PurgeResult, RetentionResult
 from outreach.models.campaign import Campaign
@@ -108,9 +109,10 @@ class Erasure:
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
-            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
-            ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
-                erased, or not in the archives, as the message says.
+            Conflict: A request to it is on its way, or contacts are being loaded: purge again. Only where that began
+                meanwhile, a part was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written. A part
+                may be erased: purge again.
         """
         raw = require_text("phone", phone)
         token = PSEUDONYM_PREFIX + secrets.token_hex(_TOKEN_BYTES)
@@ -125,16 +127,30 @@ class Erasure:
 
         def erase(tx: Transaction) -> PurgeResult:
             now = self._context.now()
-            if tx.erasures.is_loading(workspace_id, now=now):
-                raise Conflict("Contacts are being loaded into a campaign. Nothing was erased. Purge again afterwards.")
             return purge_person(tx, workspace_id, number, found, salt=salt, token=token, now=now, actor=actor)
 
-        files = self._context.archives
-        archives = await storage.read(lambda tx: _require_archives(tx, files, workspace_id))
-        if archives:
-            # Before anything is erased here: campaigns may be moving into one.
-            await to_thread.run_sync(files.require_writable, archives)
+        async def erase_archived(archives: Sequence[Archive]) -> None:
+            if not archives:
+                return
+            name = await storage.read(lambda tx: tx.register.hashed_name(workspace_id, number, salt=salt)) or token
+            try:
+                archived.update(
+                    await to_thread.run_sync(
+                        partial(self._context.archives.erase_person, archives, workspace_id, number, name=name)
+                    )
+                )
+            except ArchiveUnavailable as error:
+                raise ArchiveUnavailable(
+                    f"{error.message} The person is not erased everywhere: purge again afterwards.",
+                    command=error.command,
+                ) from error
+
+        archives = await storage.read(lambda tx: _require_archives(tx, self._context.archives, workspace_id))
         number, found = await storage.read(find)
+        await storage.read(lambda tx: require_purgeable(tx, workspace_id, found, now=self._context.now()))
+        # Before the database, whose audit trail has the purge: one that is cut off between both is not in it.
+        archived: Counter[str] = Counter()
+        await erase_archived(archives)
         result = await storage.write(erase)
         for _ in range(_MAX_ROUNDS):
             # What came in between.
@@ -149,23 +165,11 @@ class Erasure:
                 callbacks=result.callbacks + more.callbacks,
                 still_opted_out=result.still_opted_out or more.still_opted_out,
             )
-        # Listed again: campaigns may have been moved into a new one meanwhile.
-        archives = await storage.read(lambda tx: tx.archives.list(workspace_id))
-        if archives:
-            name = await storage.read(lambda tx: tx.register.stored_name(workspace_id, number)) or token
-            try:
-                archived = await to_thread.run_sync(
-                    partial(files.erase_person, archives, workspace_id, number, name=name)
-                )
-            except ArchiveUnavailable as error:
-                raise ArchiveUnavailable(
-                    f"{error.message} Only what is in no archive was erased: purge again afterwards.",
-                    command=error.command,
-                ) from error
-            result = attrs.evolve(
-                result, contacts=result.contacts + archived["contacts"], calls=result.calls + archived["calls"]
-            )
-        return result
+        # Again: campaigns may have been moved meanwhile, also into a new archive.
+        await erase_archived(await storage.read(lambda tx: tx.archives.list(workspace_id)))
+        return attrs.evolve(
+            result, contacts=result.contacts + archived["contacts"], calls=result.calls + archived["calls"]
+        )
 
     async def apply_retention(
         self, workspace_id: str | None = None, *, max_slices: int = 100_000, actor: str = "library"

@@ -403,11 +403,12 @@ class Register(Table):
                 found = entry if found is None else found.merged(entry)
         return found
 
-    def stored_name(self, workspace_id: str, phone: str) -> str | None:
-        """Return the hash by which the register has a number; None if it does not have it, or as it is."""
-        hashes = (self._hashed(workspace_id, form) for form in self._forms(workspace_id, phone))
-        known = (name for name in hashes if name is not None)
-        return next((name for name in known if self._rows.get(UNSUBSCRIBES, (workspace_id, name)) is not None), None)
+    def hashed_name(self, workspace_id: str, phone: str, *, salt: str) -> str | None:
+        """Return the hash by which `hash_number` stores the entry of the person at a number; None without an entry."""
+        if self.get(workspace_id, phone) is None:
+            return None
+        stored = self._rows.get(REGISTER_SALTS, (workspace_id,))
+        return register_hash(salt if stored is None else stored.salt, phone)
 
     def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read the entries of many numbers in one go, for `get`."""
