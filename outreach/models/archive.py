@@ -111,6 +111,7 @@ class PurgeResult:
         contacts: Places in campaigns.
         messages: Single messages.
         calls: Calls, those of campaigns included.
+        replies: Inbound messages.
         callbacks: Providers' events that held the number.
         still_opted_out: Whether the number stays on the unsubscribe register, as a hash.
     """
@@ -118,6 +119,7 @@ class PurgeResult:
     contacts: int = 0
     messages: int = 0
     calls: int = 0
+    replies: int = 0
     callbacks: int = 0
     still_opted_out: bool = False
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from outreach.testing.builders import make_inbound
 from tests.cli.conftest import Cli, Write
+from tests.cli.test_explained import write
 
 GERMAN = "Telefon\n015123456701\n4915123456702\n4915123456703\n0301234567\n+12015550123\n49301234567x\n"
 US, DE = ("--region", "US"), ("--region", "DE")
@@ -230,8 +232,11 @@ def test_an_export_or_a_report_under_a_foreign_ending_is_refused(
 
 
 def test_a_purge_of_a_number_that_is_not_there_fails(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """A mistyped number must not look like an erased person; one on the register alone is erased."""
+    """A mistyped number must not look like an erased person; one on the register alone, or who wrote, is erased."""
     cli.ask(*arguments(workspace_id, csv_file("phone\n+14155550101\n")))
     assert "nothing was erased" in cli.refuse("purge", workspace_id, "+14155550102", "--yes")
     cli.ask("unsubscribes", "add", workspace_id, "+14155550103")
     assert cli.ask("purge", workspace_id, "+14155550103", "--yes")["still_opted_out"] is True
+    written = make_inbound(workspace_id=workspace_id, from_number="+14155550104")
+    write(cli, lambda tx: tx.inbound.insert(written))
+    assert "1 reply" in cli.tell("purge", workspace_id, "+14155550104", "--yes")

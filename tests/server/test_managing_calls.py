@@ -102,7 +102,7 @@ def test_a_person_is_erased_once_it_is_confirmed(service: Service, caplog: pytes
     ):
         error = check_envelope(tenant.request("PUT", "/manage/erasures", json=body), 400, "invalid_request")
         assert [one["path"] for one in error["details"]] == [where]
-    nothing = {"contacts": 0, "messages": 0, "calls": 0, "callbacks": 0, "still_opted_out": False}
+    nothing = {"contacts": 0, "messages": 0, "calls": 0, "replies": 0, "callbacks": 0, "still_opted_out": False}
     request = {"phone_number": PHONE, "confirm": True}
     with caplog.at_level(logging.DEBUG):
         assert other.request("PUT", "/manage/erasures", json=request).json() == nothing

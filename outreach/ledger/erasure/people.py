@@ -66,7 +66,7 @@ def purge_person(
         name = tx.register.hash_number(kept, salt=salt, merged=True)
     tx.unreachable_numbers.remove(workspace_id, phone)
     tx.webhook_holds.forget_key(workspace_id, contact_key(phone))
-    tx.erasures.erase_person(workspace_id, phone, found, name=name)
+    replies = tx.erasures.erase_person(workspace_id, phone, found, name=name)
     for operation, key in found.answers:
         erase_answer(tx, workspace_id, operation, key)
     record_audit(
@@ -76,12 +76,13 @@ def purge_person(
         actor=actor,
         action="person.purge",
         subject=workspace_id,
-        detail=f"{len(current)} contacts, {len(found.messages)} messages, {len(found.calls)} calls",
+        detail=f"{len(current)} contacts, {len(found.messages)} messages, {len(found.calls)} calls, {replies} replies",
     )
     return PurgeResult(
         contacts=len(current),
         messages=len(found.messages),
         calls=len(found.calls),
+        replies=replies,
         callbacks=len(found.callbacks),
         still_opted_out=entry is not None,
     )

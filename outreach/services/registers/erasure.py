@@ -162,6 +162,7 @@ class Erasure:
                 contacts=result.contacts + more.contacts,
                 messages=result.messages + more.messages,
                 calls=result.calls + more.calls,
+                replies=result.replies + more.replies,
                 callbacks=result.callbacks + more.callbacks,
                 still_opted_out=result.still_opted_out or more.still_opted_out,
             )

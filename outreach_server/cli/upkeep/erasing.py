@@ -69,6 +69,7 @@ def purge(workspace_id: str, phone: str, yes: bool) -> None:
         (result.contacts, "place in a campaign", "places in campaigns"),
         (result.messages, "message", "messages"),
         (result.calls, "call", "calls"),
+        (result.replies, "reply", "replies"),
         (result.callbacks, "event of a provider", "events of providers"),
     )
     click.echo(f"Erased: {', '.join(f'{count} {one if count == 1 else many}' for count, one, many in erased)}.")

@@ -214,12 +214,14 @@ class Erasures(Table):
             answers=list(answers),
         )
 
-    def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> None:
+    def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> int:
         """Put a name in the place of a number in all these rows, and take everything else about the person out.
 
+        Inbound messages are erased too; it returns how many.
         Requests and calls keep the country of the number, so that what they cost stays the same.
         """
         country = country_of_phone(phone)
+        replies = 0
         for recipient in found.recipients:
             number = self._rows.number(workspace_id, recipient.campaign_id)
             self._rows.execute_on(
@@ -228,7 +230,7 @@ class Erasures(Table):
         for form in self._forms(workspace_id, phone):
             person = {"workspace_id": workspace_id, "phone": form, "name": name}
             self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", country=country, **person)
-            self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
+            replies += self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
             self._rows.execute("erasure.person_in_trail", **person)
             self._rows.execute("erasure.person_in_figures", **person)
         self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name, country=country)
@@ -240,6 +242,7 @@ class Erasures(Table):
                 ids=json_text(list(found.callbacks)),
             )
         self._rows.prefetched_keys.clear()
+        return replies
 
 
 class Archives(Table):
