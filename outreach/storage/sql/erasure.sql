@@ -334,6 +334,11 @@ WHERE workspace_id = :workspace_id AND from_number = :phone
 -- Opt-outs, opt-ins and replies in the trail.
 UPDATE trail SET phone = :name WHERE workspace_id = :workspace_id AND phone = :phone
 
+-- person_in_attempts --
+-- The answer of a webhook endpoint may repeat the number.
+UPDATE webhook_attempts SET answer = ''
+WHERE workspace_id = :workspace_id AND {instr}(answer, substr(:phone::text, 2)) > 0
+
 -- person_in_figures --
 -- A report of an archived campaign has the providers' words, which may name the number.
 UPDATE archived_campaigns SET figures = replace(figures, substr(:phone::text, 2), :name::text)

@@ -28,6 +28,8 @@ from outreach.testing.builders import (
     make_stored_request,
     make_trail_entry,
     make_unsubscribe,
+    make_webhook,
+    make_webhook_attempt,
     make_workspace,
     new_id,
 )
@@ -311,6 +313,33 @@ class ErasuresContract(ContractBase):
             )
         left = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=10))
         assert [one.from_number for one in left] == [replier.phone]
+
+    async def test_an_answer_of_an_endpoint_with_a_persons_number_is_erased(self, storage: Storage) -> None:
+        """Other answers, and those of other workspaces, stay."""
+        phone = "+14155550123"
+        ours, theirs = (make_webhook(workspace_id=owner) for owner in (THIS_WORKSPACE, OTHER_WORKSPACE))
+        told = [
+            make_webhook_attempt(workspace_id=webhook.workspace_id, webhook_id=webhook.id, answer=answer)
+            for webhook, answer in ((ours, "no customer 14155550123"), (ours, "busy"), (theirs, phone))
+        ]
+
+        def write(tx: Transaction) -> None:
+            for webhook in (ours, theirs):
+                tx.webhooks.insert(webhook)
+            for attempt in told:
+                tx.webhook_attempts.insert(attempt)
+
+        def erase(tx: Transaction) -> None:
+            found = tx.erasures.rows_of_person(THIS_WORKSPACE, phone, limit=10)
+            tx.erasures.erase_person(THIS_WORKSPACE, phone, found, name=f"#{new_id()}")
+
+        def answers(tx: Transaction) -> list[str]:
+            pages = (tx.webhook_attempts.page(one.workspace_id, one.id, limit=10) for one in (ours, theirs))
+            return [attempt.answer for page in pages for attempt in page]
+
+        await storage.write(write)
+        await storage.write(erase)
+        assert sorted(await storage.read(answers)) == ["", phone, "busy"]
 
     async def test_what_a_campaign_counts_is_kept_until_it_is_erased(self, storage: Storage) -> None:
         """Its replies and opt-outs wait with it, but for what is too old to wait; those of nobody's campaign do not."""

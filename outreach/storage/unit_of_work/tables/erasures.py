@@ -24,6 +24,7 @@ from outreach.storage.unit_of_work.kinds import (
     RUNS,
     TRAIL,
     UNSUBSCRIBES,
+    WEBHOOK_ATTEMPTS,
     WORKSPACES,
 )
 from outreach.storage.unit_of_work.tables.base import Table, json_list
@@ -233,6 +234,7 @@ class Erasures(Table):
             replies += self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
             self._rows.execute("erasure.person_in_trail", **person)
             self._rows.execute("erasure.person_in_figures", **person)
+            self._rows.execute_on(WEBHOOK_ATTEMPTS, "erasure.person_in_attempts", workspace_id=workspace_id, phone=form)
         self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name, country=country)
         if found.callbacks:
             self._rows.execute_on(
