@@ -31,7 +31,7 @@ from outreach.models.work import DatabaseHome
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.lock import SqliteDispatchLock
-from outreach.storage.sqlite.restoring import restore
+from outreach.storage.sqlite.restoring import free_name, restore
 from outreach.testing.builders import NOW
 from tests.migrations import LATER, later_version
 from tests.storage.sqlite_support import appending, opened, subjects
@@ -80,6 +80,20 @@ def another_process(path: Path) -> Iterator[None]:
         finally:
             process.stdin.close()
             process.wait(20)
+
+
+def kill_in_a_migration(path: Path) -> None:
+    """Leave a database as a process does that is killed while it rewrites the pages in one transaction."""
+    left = path.with_name("left.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA journal_mode = DELETE")
+        raw.execute("PRAGMA cache_size = 10")
+        raw.execute("BEGIN EXCLUSIVE")
+        raw.execute("UPDATE audit SET subject = 'changed ' || subject")
+        for ending in ("", "-journal"):
+            shutil.copyfile(f"{path}{ending}", f"{left}{ending}")
+    for ending in ("", "-journal"):
+        os.replace(f"{left}{ending}", f"{path}{ending}")
 
 
 def files(directory: Path) -> set[str]:
@@ -215,6 +229,65 @@ async def test_a_restored_database_is_the_backup_and_the_old_one_is_kept(databas
     assert done.replaced_database is not None
     assert await content(done.replaced_database) == ["two", "one"][::-1]
     assert not [name for name in files(tmp_path) if name.endswith((".restoring", "-wal", "-shm"))]
+
+
+async def test_a_restore_keeps_the_journal_of_a_killed_migration_with_its_database(
+    database: Path, tmp_path: Path
+) -> None:
+    """SQLite would write the old pages in it into the restored file, and the kept one would stay half migrated."""
+    first, second = ([f"{number} {'x' * 300}" for number in part] for part in (range(500), range(500, 1000)))
+    await fill(database, *first)
+    backup = tmp_path / "backup.db"
+    backup_database(url_of(database), backup)
+    await fill(database, *second)
+    kill_in_a_migration(database)
+    done = restore_database(url_of(database), backup)
+    assert await content(database) == first
+    assert check_database(url_of(database)).problems == []
+    assert done.replaced_database is not None
+    assert await content(done.replaced_database) == [*first, *second]
+    assert not [name for name in files(tmp_path) if name.endswith(("-journal", "-wal", "-shm"))]
+
+
+async def test_a_restore_that_fails_puts_the_journal_back(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it the database would be half migrated for ever."""
+    names = [f"{number} {'x' * 300}" for number in range(500)]
+    await fill(database, *names)
+    backup = tmp_path / "backup.db"
+    backup_database(url_of(database), backup)
+    kill_in_a_migration(database)
+    before, replace = files(tmp_path), os.replace
+
+    def refusing(source: Path, target: Path) -> None:
+        if target == database:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refusing)
+        with pytest.raises(StorageError, match="No space left"):
+            restore_database(url_of(database), backup)
+    assert files(tmp_path) == before
+    assert await content(database) == names
+
+
+def test_a_kept_database_takes_no_name_with_a_journal(tmp_path: Path) -> None:
+    """SQLite would take it for the kept database's own."""
+    (tmp_path / "kept.db-journal").touch()
+    assert free_name(tmp_path / "kept.db") == tmp_path / "kept.db-2"
+
+
+async def test_a_journal_beside_the_backup_counts(database: Path, tmp_path: Path) -> None:
+    """A database that a killed process left in the midst of a transaction is restored as it was before that."""
+    names = [f"{number} {'x' * 300}" for number in range(500)]
+    pair = tmp_path / "pair.db"
+    await fill(pair, *names)
+    kill_in_a_migration(pair)
+    await fill(database, "two")
+    restore_database(url_of(database), pair)
+    assert await content(database) == names
 
 
 async def test_a_log_beside_the_backup_counts(database: Path, tmp_path: Path) -> None:

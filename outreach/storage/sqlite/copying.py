@@ -73,7 +73,7 @@ _BUSY_SECONDS: Final = 10.0
 
 @contextmanager
 def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a database and its log without changing them.
+    """Open a database and its log without changing them; only a transaction that a killed process left is taken back.
 
     Args:
         path: The file.
@@ -87,10 +87,10 @@ def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Con
     log = sibling_path(path, "-wal")
     if log.exists() and log.stat().st_size:
         how = "mode=ro"
-    elif at_rest:
+    elif at_rest and not _has_journal(path):
         how = "mode=ro&immutable=1"
     else:
-        # Read-only mode would create the files beside it and leave them there.
+        # Read-only mode would create the files beside it and leave them there, and takes no transaction back.
         how = "mode=rw"
     # Only SQLite may open it: see `watch.OpenFiles`.
     address = f"file:{quote(str(path.absolute()))}?{how}"
@@ -106,6 +106,12 @@ def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Con
 def sibling_path(path: Path, ending: str) -> Path:
     """Return the path of a file beside a database: its name with a suffix."""
     return path.with_name(path.name + ending)
+
+
+def _has_journal(path: Path) -> bool:
+    """Return whether a journal lies beside a database, from which SQLite may have to take a transaction back."""
+    journal = sibling_path(path, "-journal")
+    return journal.exists() and journal.stat().st_size > 0
 
 
 def is_empty(path: Path) -> bool:

@@ -35,8 +35,8 @@ LARGE_LOG_BYTES: Final = 512 * 1024**2
 _CHECK_EVERY: Final = 10_000
 """Steps of SQLite's machine between two looks at the time."""
 
-_REPLACED: Final = re.compile(r"\.before-(compact|restore)-[0-9TZ]+(-[0-9]+)?(-wal)?")
-"""The ending of a database that a compaction or a restore has replaced, and of its log."""
+_REPLACED: Final = re.compile(r"\.before-(compact|restore)-[0-9TZ]+(-[0-9]+)?(-wal|-journal)?")
+"""The ending of a database that a compaction or a restore has replaced, and of its log and journal."""
 
 _RESTORE: Final = "outreach-server db restore FILE"
 _CHECK: Final = "outreach-server db check"

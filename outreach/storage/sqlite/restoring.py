@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -26,6 +27,9 @@ from outreach.storage.sqlite.copying import (
 from outreach.storage.sqlite.lock import SqliteDispatchLock, mark_ahead
 from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import exclusive_use
+
+_PENDING: Final = ("-wal", "-journal")
+"""The endings of SQLite's files beside a database that still change its content."""
 
 
 def restore(path: Path, source: Path, *, now: datetime) -> Restore:
@@ -112,21 +116,23 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
 def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark, now: datetime) -> Path | None:
     """Put the draft in a database's place and keep the old one; undo everything if a step fails.
 
-    A log never lies beside a file that it does not belong to, even if the machine stops in between.
+    No log or journal lies beside a file that it does not belong to, even if the machine stops in between.
     """
     noted = lock.high_water()
     kept = free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}"))
-    log, kept_log = sibling_path(path, "-wal"), sibling_path(kept, "-wal")
     replaces = path.exists()
     undo: list[tuple[Path, Path]] = []
     if replaces:
         # A hard link: the first name stays until it is replaced.
         os.link(path, kept)
     try:
-        # A log whose database is gone may hold the only copy of its last commits.
-        if log.exists():
-            os.replace(log, kept_log)
-            undo.append((kept_log, log))
+        # A log whose database is gone may hold the only copy of its last commits. A killed migration leaves a journal,
+        # with which the next process that opens the kept database takes the migration back.
+        for ending in _PENDING:
+            if (pending := sibling_path(path, ending)).exists():
+                kept_pending = sibling_path(kept, ending)
+                os.replace(pending, kept_pending)
+                undo.append((kept_pending, pending))
         # The next process that opens the database rebuilds it from the log.
         sibling_path(path, "-shm").unlink(missing_ok=True)
         # Written first: a needless quarantine is safe, a missing one is not.
@@ -151,10 +157,10 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
     sync(path.parent)
     if replaces:
         return kept
-    return kept_log if undo else None
+    return undo[0][0] if undo else None
 
 
 def free_name(path: Path) -> Path:
-    """Return a free path for a database and its log: this one, or this one with a number."""
+    """Return a free path for a database, its log and its journal: this one, or this one with a number."""
     names = itertools.chain([path], (sibling_path(path, f"-{number}") for number in itertools.count(2)))
-    return next(name for name in names if not name.exists() and not sibling_path(name, "-wal").exists())
+    return next(name for name in names if not any(sibling_path(name, ending).exists() for ending in ("", *_PENDING)))
