@@ -5,11 +5,12 @@ import gc
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from outreach.errors import DatabaseNewer
 from outreach_server.cli.serving import demo_story
 from outreach_server.cli.serving.serving import Server, bind, bind_near, run_fast, url_of
+from outreach_server.cli.sigint import EXIT_INTERRUPTED
 from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Start, Write, until
 
 STOP_SECONDS = 10.0
@@ -61,6 +63,22 @@ def test_serve_runs_until_a_signal_stops_it(database: str, start: Start, number:
     assert "Traceback" not in process.stderr
     with pytest.raises(httpx.ConnectError):
         get(document["url"] + "/healthz")
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_a_signal_while_serve_opens_the_database_ends_it_in_order(
+    database: str, start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
+    """As Ctrl-C does: a migration that runs then is rolled back, and not cut off."""
+    path = tmp_path / "http.sock"
+    with closing(sqlite3.connect(database.removeprefix("sqlite:///"), isolation_level=None)) as raw:
+        raw.execute("PRAGMA locking_mode = EXCLUSIVE")
+        raw.execute("BEGIN EXCLUSIVE")
+        process = start("serve", "--uds", str(path))
+        until(path.exists, "it listens before it opens the database")
+        process.signal(number)
+    assert process.wait() == EXIT_INTERRUPTED
+    assert "Traceback" not in process.stderr
 
 
 def test_serve_says_nothing_on_stdout_without_json(start: Start) -> None:

@@ -22,6 +22,7 @@ from outreach_server.cli.serving.serving import Server, bind_metrics, run_fast, 
 from outreach_server.cli.serving.sockets import listening
 from outreach_server.cli.serving.supervision import Pulse, ServiceManager
 from outreach_server.cli.setup.setting_flags import ConfiguredCommand, given, setting_options
+from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.upkeep.archives import unreadable_archives
 from outreach_server.cli.upkeep.copied import dispatch_copied_option, reclaim
 from outreach_server.cli.upkeep.database_place import place_of
@@ -81,6 +82,8 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
     certificates = _certificates(config)
     proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
     with ExitStack() as stack:
+        # A stop while the database is opened or migrated closes it; the server handles signals only later.
+        stack.enter_context(ending_in_order())
         listeners = stack.enter_context(listening(config))
         side_listener = stack.enter_context(bind_metrics(config))
         scheme = "http" if certificates is None else "https"
