@@ -23,7 +23,9 @@ def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
     Raises:
         ConfigError: The URL names no file.
         DatabaseMissing: There is no database.
-        StorageError: The file exists, is an archive or cannot be written, or the database is damaged.
+        DatabaseInUse: A process has the file open.
+        StorageError: The file exists, is an archive or part of a database, or cannot be written, or the database is
+            damaged.
     """
     _refuse_server(url, "pg_dump --schema=outreach, or your server's own backups")
     from outreach.storage.sqlite.copying import key_file_beside

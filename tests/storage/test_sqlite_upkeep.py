@@ -186,6 +186,31 @@ async def test_a_backup_is_refused_where_it_would_lose_something(database: Path,
     assert {name for name in files(tmp_path) if "part" in name or "other" in name} == set()
 
 
+async def test_a_backup_replaces_no_file_of_a_database(database: Path, tmp_path: Path) -> None:
+    """Neither one of the database itself, nor another database that a server has sent from or has open."""
+    await fill(database, "one")
+    for ending in ("-wal", "-shm", "-journal", ".key", ".dispatch", ".dispatch.2", ".dispatch-note"):
+        with pytest.raises(StorageError, match="belongs to the database itself"):
+            backup_database(url_of(database), Path(f"{database}{ending}"), overwrite=True)
+    assert files(tmp_path) == {database.name}
+    other = tmp_path / "other.db"
+    await fill(other, "other")
+    for ending in (".dispatch", ".dispatch-note", ".key"):
+        beside = Path(f"{other}{ending}")
+        beside.touch()
+        with pytest.raises(StorageError, match="and no backup"):
+            backup_database(url_of(database), other, overwrite=True)
+        beside.unlink()
+    with another_process(other), pytest.raises(DatabaseInUse):
+        backup_database(url_of(database), other, overwrite=True)
+    async with SqliteStorage(other, clock=SystemClock()) as storage:
+        with pytest.raises(DatabaseInUse):
+            backup_database(url_of(database), other, overwrite=True)
+        await storage.write(appending("later"))
+    assert await content(other) == ["other", "later"]
+    assert files(tmp_path) == {database.name, other.name}
+
+
 async def test_a_damaged_database_is_not_backed_up(database: Path, tmp_path: Path) -> None:
     """A backup that cannot be restored is worse than none; the check says what is wrong."""
     await fill(database, *(f"{number} {'x' * 300}" for number in range(2000)))

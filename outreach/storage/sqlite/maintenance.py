@@ -28,7 +28,7 @@ from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import apply_migrations, version_of
 from outreach.storage.sqlite.storage import BUSY_SECONDS
-from outreach.storage.sqlite.watch import FileWatch
+from outreach.storage.sqlite.watch import FileWatch, exclusive_use
 
 
 def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
@@ -36,7 +36,9 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
 
     Raises:
         DatabaseMissing: There is no database.
-        StorageError: The file exists or cannot be written, or the database is unreadable or damaged.
+        DatabaseInUse: A process has the file open.
+        StorageError: The file exists, is part of a database or cannot be written, or the database is unreadable or
+            damaged.
     """
     path = Path(os.path.realpath(path))
     if file.exists() and not overwrite:
@@ -46,6 +48,7 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
         raise StorageError(f"{str(file)!r} is no file. Name one for the backup.")
     if file.exists() and path.exists() and os.path.samefile(file, path):
         raise StorageError(f"{str(file)!r} is the database itself. Name another file for the backup.")
+    _require_no_database(path, file)
     if is_archive_file(file) and not is_archive_file(path):
         raise StorageError(f"{str(file)!r} is an archive of ended campaigns. Name another file for the backup.")
     if not file.absolute().parent.is_dir():
@@ -53,16 +56,30 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
     # Two containers on one volume may have the same process number.
     draft = sibling_path(file, f".{uuid.uuid4().hex}.part")
-    with open_read_only(path) as raw:
-        copy_database(raw, draft)
     try:
-        put_in_place(draft, file)
+        with exclusive_use(file):
+            with open_read_only(path) as raw:
+                copy_database(raw, draft)
+            put_in_place(draft, file)
         sync(file.absolute().parent)
     except OSError as error:
         raise StorageError(f"The backup {str(file)!r} cannot be written: {error.strerror}.") from error
     finally:
         draft.unlink(missing_ok=True)
     return file.stat().st_size
+
+
+def _require_no_database(path: Path, file: Path) -> None:
+    """Raise `StorageError` if a backup would replace a file of the database itself, or another database."""
+    place = Path(os.path.realpath(file.parent)) / file.name
+    ending = str(place).removeprefix(str(path)) if place.parent == path.parent else ""
+    if ending in {"-wal", "-shm", "-journal", ".key"} or ending.startswith(".dispatch"):
+        raise StorageError(f"{str(file)!r} belongs to the database itself. Name another file for the backup.")
+    if file.exists() and any(sibling_path(place, one).exists() for one in (".dispatch", ".dispatch-note", ".key")):
+        raise StorageError(
+            f"{str(file)!r} is a database with the files of a server beside it, and no backup. Nothing was changed. "
+            "Name another file for the backup. To replace a database by a backup, use `outreach-server db restore`."
+        )
 
 
 def check(path: Path, *, quick: bool = False) -> DatabaseCheck:
