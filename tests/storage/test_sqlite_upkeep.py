@@ -16,7 +16,14 @@ import pytest
 
 from outreach import Outreach
 from outreach.core.clock import SystemClock
-from outreach.database import backup_database, check_database, copy_database, migrate_database, restore_database
+from outreach.database import (
+    backup_database,
+    check_database,
+    compact_database,
+    copy_database,
+    migrate_database,
+    restore_database,
+)
 from outreach.errors import (
     ConfigError,
     DatabaseInUse,
@@ -360,6 +367,31 @@ async def test_a_log_without_its_database_is_kept_by_a_restore(database: Path, t
     assert done.replaced_database.read_bytes() == commits
     assert not log.exists()
     assert await content(alone) == ["one"]
+
+
+async def test_root_leaves_a_database_to_its_owner(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restore or a compaction the server's user can open the file, the lock and the note, as before."""
+    await fill(database, "one")
+    backup, owner = tmp_path / "backup.db", database.stat()
+    backup_database(url_of(database), backup)
+    given: list[tuple[str, int, int]] = []
+
+    def giving(file: Path, user: int, group: int) -> None:
+        given.append((file.name.removeprefix(database.name), user, group))
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", giving)
+    restore_database(url_of(database), backup)
+    compact_database(url_of(database))
+    assert given == [
+        (name, owner.st_uid, owner.st_gid) for name in (".dispatch", ".dispatch-note", ".restoring", ".compacting")
+    ]
+    given.clear()
+    restore_database(url_of(tmp_path / "new.db"), backup)
+    place = tmp_path.stat()
+    assert {(user, group) for _, user, group in given} == {(place.st_uid, place.st_gid)}
 
 
 async def test_what_is_restored_is_taken_for_restored(database: Path, tmp_path: Path) -> None:

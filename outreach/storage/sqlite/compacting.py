@@ -14,7 +14,14 @@ from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.models.database import Compaction
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.sqlite.copying import integrity_problems, remove, require_database, sibling_path, sync
+from outreach.storage.sqlite.copying import (
+    give_to_owner,
+    integrity_problems,
+    remove,
+    require_database,
+    sibling_path,
+    sync,
+)
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import free_name
@@ -119,6 +126,7 @@ def _swap(path: Path, draft: Path, now: datetime) -> Path:
     # A hard link: the first name stays until it is replaced.
     os.link(path, kept)
     try:
+        give_to_owner(draft, path)
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):

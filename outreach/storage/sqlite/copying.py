@@ -212,6 +212,13 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
+def give_to_owner(file: Path, database: Path) -> None:
+    """Give a file that root has made to the owner of a database, or of its directory: a server runs as that user."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        owner = (database if database.exists() else database.parent).stat()
+        os.chown(file, owner.st_uid, owner.st_gid)
+
+
 def put_in_place(draft: Path, file: Path) -> None:
     """Give a complete copy the name of a file, which it replaces together with what SQLite left beside that one."""
     # SQLite would take another file's log or journal for the copy's own, and mix both.

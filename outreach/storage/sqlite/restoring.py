@@ -17,6 +17,7 @@ from outreach.models.database import Restore
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite.copying import (
     copy_database,
+    give_to_owner,
     is_archive,
     is_archive_file,
     key_file_beside,
@@ -141,6 +142,7 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
         )
         # The mark says it: the restored database lacks commits.
         sibling_path(path, ".dispatch-position").unlink(missing_ok=True)
+        _give_to_owner(path, draft)
         os.replace(draft, path)
     except BaseException:
         for now_at, was_at in undo:
@@ -151,6 +153,7 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
                 sibling_path(path, ".dispatch-note").unlink(missing_ok=True)
             else:
                 lock.record_high_water(noted)
+            _give_to_owner(path)
         if replaces:
             kept.unlink(missing_ok=True)
         raise
@@ -158,6 +161,13 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
     if replaces:
         return kept
     return undo[0][0] if undo else None
+
+
+def _give_to_owner(path: Path, *drafts: Path) -> None:
+    """Give the files that a restore has made to the owner of the database."""
+    for file in (sibling_path(path, ".dispatch"), sibling_path(path, ".dispatch-note"), *drafts):
+        if file.exists():
+            give_to_owner(file, path)
 
 
 def free_name(path: Path) -> Path:
