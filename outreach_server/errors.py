@@ -5,6 +5,7 @@ Only this module maps errors to statuses.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -108,6 +109,9 @@ _OUR_FAULT: Final = "Something went wrong on our side. The server's log has it u
 _NO_DATABASE: Final = "The database cannot be used at the moment; the server's log says why. Try again later."
 _NO_ROOM: Final = (
     "The disk of the database is full, and nothing was changed. Make room on the server's disk, and send this again."
+)
+_NO_ROOM_FOR_BODY: Final = (
+    "The disk of the server is full: there is no room for this request. Make room on it, and send this again."
 )
 _NOT_NOW: Final = "The database cannot be written at the moment, and nothing was changed. Try again in a moment."
 
@@ -239,6 +243,8 @@ def answer_fault(request: Request, error: Exception) -> Response:
         error=error,
         extra={"action": "request_failed", "request_id": request_state_of(request).request_id},
     )
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return error_response(request, 503, "internal_error", _NO_ROOM_FOR_BODY, headers={"Retry-After": "30"})
     return error_response(request, 500, "internal_error", _OUR_FAULT)
 
 

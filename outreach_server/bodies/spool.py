@@ -38,6 +38,11 @@ async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
             _delete(made)
 
 
+def is_usable(root: Path) -> bool:
+    """Return whether this process may make directories in a directory."""
+    return root.is_dir() and os.access(root, os.W_OK | os.X_OK)
+
+
 def sweep(root: Path | None) -> int:
     """Delete the directories of killed servers; return how many there were."""
     swept = 0

@@ -109,6 +109,15 @@ def test_a_host_of_another_machine_is_reported_in_words(cli: Cli) -> None:
     assert "Cannot listen on 192.0.2.1" in cli.refuse("serve", "--host", "192.0.2.1")
 
 
+def test_a_directory_of_large_bodies_that_cannot_be_used_is_reported_in_words(cli: Cli, tmp_path: Path) -> None:
+    """At the start, and not at the first large request."""
+    missing, file = tmp_path / "missing", tmp_path / "file"
+    file.touch()
+    for path in (missing, file):
+        told = cli.refuse("serve", "--port", "0", "--spool-directory", str(path))
+        assert f"spool_directory is {path}, which is no directory that this user may write" in told
+
+
 def test_the_next_free_port_is_taken() -> None:
     """Two demonstrations can run beside each other."""
     with bind("127.0.0.1", 0) as taken:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import subprocess
@@ -197,6 +198,21 @@ def test_only_large_bodies_are_put_on_disk(tmp_path: Path) -> None:
         answer = tenant.post("/sms-campaigns", content=few, headers=JSON)
         assert (answer.status_code, answer.json()["total_recipients"]) == (201, few.count(b"phone_number"))
         check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
+
+
+def test_a_large_body_without_room_on_the_disk_is_a_503(spooling: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody has to make room, and the client may send it again."""
+    tenant = spooling.tenant()
+
+    def full(**_: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.mkdtemp", full)
+        answer = tenant.post("/sms-campaigns", content=large_body(), headers=JSON)
+    check_envelope(answer, 503, "internal_error")
+    assert answer.headers["Retry-After"] == "30"
+    assert tenant.post("/sms-campaigns", content=large_body(), headers=JSON).status_code == 201
 
 
 def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from outreach.errors import Problem
+from outreach_server.bodies.spool import is_usable
 from outreach_server.cli.doctor.findings import finding
 from outreach_server.config import ServerConfig
 from outreach_server.listening.proxies import UNIX, TrustedProxies
@@ -81,7 +82,7 @@ def of_files(config: ServerConfig, config_file: Path | None) -> Iterator[Problem
             f"chmod 400 {shlex.quote(str(key))}",
         )
     spool = config.spool_directory or Path(tempfile.gettempdir())
-    if not spool.is_dir() or not os.access(spool, os.W_OK | os.X_OK):
+    if not is_usable(spool):
         yield finding(
             "spool_not_writable",
             f"The directory {str(spool)!r} cannot be written: large requests are refused.",

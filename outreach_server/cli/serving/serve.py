@@ -13,6 +13,7 @@ from anyio import to_thread
 from outreach import ConfigError, Outreach
 from outreach.database import shown_url
 from outreach.models import CreatedInvitation
+from outreach_server.bodies.spool import is_usable
 from outreach_server.cli.base import parser_command, state
 from outreach_server.cli.console_links import CONSOLE, link_of
 from outreach_server.cli.output import echo_json
@@ -78,6 +79,11 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
         reclaim(url)
     log_to_stderr(config.log_level, config.log_format)
     metrics = metrics_of(config, place.path)
+    if config.spool_directory is not None and not is_usable(config.spool_directory):
+        raise ConfigError(
+            f"spool_directory is {config.spool_directory}, which is no directory that this user may write. Create it, "
+            "or name another one."
+        )
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
     certificates = _certificates(config)
     proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
