@@ -17,6 +17,9 @@ file=$directory/outreach-$(date -u +%Y-%m-%dT%H-%M-%SZ).db
 outreach-server db backup "$file"
 outreach-server --database "sqlite:///$file" db check
 
+# Left by a backup that was killed.
+find "$directory" -name 'outreach-????-??-??T??-??-??Z.db.*.part*' -mtime +0 -exec rm -- {} +
+
 # The names sort by time. Other files of the directory stay.
 count=0
 for old in "$directory"/outreach-????-??-??T??-??-??Z.db; do count=$((count + 1)); done

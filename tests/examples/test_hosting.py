@@ -219,13 +219,16 @@ def test_the_script_backs_up_checks_and_keeps_the_newest(tmp_path: Path) -> None
     kept.mkdir()
     earlier = [kept / f"outreach-2026-01-0{day}T00-00-00Z.db" for day in (1, 2, 3)]
     other = kept / "outreach-before-upgrade.db"
-    for file in (*earlier, other):
+    left = kept / f"{earlier[-1].name}.{'a' * 32}.part"
+    for file in (*earlier, other, left):
         file.touch()
+    # A day ago: no running backup writes it any more.
+    os.utime(left, (0, 0))
     assert back_up(f"sqlite:///{tmp_path}/nothing.db", kept, "2").returncode != 0
-    assert {*kept.iterdir()} == {*earlier, other}
+    assert {*kept.iterdir()} == {*earlier, other, left}
     done = back_up(url, kept, "2")
     assert done.returncode == 0, done.stderr
-    (made,) = {*kept.iterdir()} - {*earlier, other}
+    (made,) = {*kept.iterdir()} - {*earlier, other, left}
     assert {*kept.iterdir()} == {made, earlier[-1], other}
     assert "Acme" in run("outreach-server", "--database", f"sqlite:///{made}", "workspaces", "list")
     for wrong in (["kept"], [kept, "0"], [kept, "-1"], [kept, "many"], []):

@@ -218,6 +218,19 @@ async def test_a_backup_replaces_no_file_of_a_database(database: Path, tmp_path:
     assert files(tmp_path) == {database.name, other.name}
 
 
+async def test_a_backup_removes_what_a_killed_one_left(database: Path, tmp_path: Path) -> None:
+    """A day later, when none to this name can still be running; other files stay."""
+    await fill(database, "one")
+    old, recent = (f"backup.db.{digit * 32}.part" for digit in "ab")
+    others = {recent, "other.db." + "a" * 32 + ".part", "backup.db.part"}
+    for name in (old, f"{old}-journal", *others):
+        (tmp_path / name).touch()
+        if name != recent:
+            os.utime(tmp_path / name, (0, 0))
+    backup_database(url_of(database), tmp_path / "backup.db")
+    assert files(tmp_path) == {database.name, "backup.db", *others}
+
+
 async def test_a_damaged_database_is_not_backed_up(database: Path, tmp_path: Path) -> None:
     """A backup that cannot be restored is worse than none; the check says what is wrong."""
     await fill(database, *(f"{number} {'x' * 300}" for number in range(2000)))

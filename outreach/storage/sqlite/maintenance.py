@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sqlite3
+import time
 import uuid
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Final
 
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
@@ -20,6 +23,7 @@ from outreach.storage.sqlite.copying import (
     is_archive_file,
     open_read_only,
     put_in_place,
+    remove,
     require_database,
     sibling_path,
     sync,
@@ -29,6 +33,9 @@ from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import apply_migrations, version_of
 from outreach.storage.sqlite.storage import BUSY_SECONDS
 from outreach.storage.sqlite.watch import FileWatch, exclusive_use
+
+_DRAFT_SECONDS: Final = 24 * 60 * 60
+"""A draft that was not written for so long belongs to no running backup."""
 
 
 def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
@@ -54,6 +61,7 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     if not file.absolute().parent.is_dir():
         raise StorageError(f"The directory {str(file.absolute().parent)!r} does not exist. Create it first.")
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
+    _remove_old_drafts(file)
     # Two containers on one volume may have the same process number.
     draft = sibling_path(file, f".{uuid.uuid4().hex}.part")
     try:
@@ -67,6 +75,15 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     finally:
         draft.unlink(missing_ok=True)
     return file.stat().st_size
+
+
+def _remove_old_drafts(file: Path) -> None:
+    """Remove what killed processes left of earlier backups to this file, as far as possible."""
+    oldest = time.time() - _DRAFT_SECONDS
+    for draft in file.absolute().parent.glob(f"{glob.escape(file.name)}.{'[0-9a-f]' * 32}.part"):
+        with suppress(OSError):
+            if draft.stat().st_mtime < oldest:
+                remove(draft)
 
 
 def _require_no_database(path: Path, file: Path) -> None:
