@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import gc
 import json
+import os
 import signal
 import socket
 import sqlite3
@@ -331,6 +332,18 @@ def test_a_demo_that_is_interrupted_ends_at_once(start: Start) -> None:
     process.signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.strip() == "Interrupted."
+
+
+def test_a_demo_whose_request_is_cut_off_by_its_end_is_interrupted(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of such a request is not the reason of the end."""
+
+    async def cut_off(_: demo_story.Story) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise httpx.ReadError("")
+
+    monkeypatch.setattr(demo_story, "run_story", cut_off)
+    result = cli.run("demo", "--port", "0")
+    assert (result.exit_code, result.stderr.strip()) == (EXIT_INTERRUPTED, "Interrupted.")
 
 
 HANGING = """

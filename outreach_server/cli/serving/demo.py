@@ -77,6 +77,9 @@ def demo(exit_: bool, port: int) -> None:
                     try:
                         results.append(await run_story(story))
                     except Exception as error:  # raised again after the server has stopped
+                        if server.should_exit:
+                            # The stop has cut its request off.
+                            return
                         failures.append(error)
                     if as_json and results:
                         echo_json(results[0])
