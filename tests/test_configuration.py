@@ -101,6 +101,13 @@ def test_every_setting_is_an_option_of_serve_and_says_what_it_is_for(config: Any
     assert setting.meaning.endswith(".")
 
 
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    """Some editors of Windows write one."""
+    file = tmp_path / "outreach.toml"
+    file.write_text("listen_port = 8123\n", "utf-8-sig")
+    assert load(file=file)[0].listen_port == 8123
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -215,7 +215,8 @@ class Configurable:
         import tomllib  # here, because few processes have a file
 
         try:
-            found: Any = tomllib.loads(file.read_text("utf-8"))
+            # Some editors of Windows write a byte order mark.
+            found: Any = tomllib.loads(file.read_text("utf-8-sig"))
         except OSError as error:
             raise ConfigError(f"The configuration file {file} cannot be read: {error.strerror}.") from None
         except ValueError as error:
