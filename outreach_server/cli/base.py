@@ -380,6 +380,10 @@ class Root(Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; 0 is success, 1 a failure, 2 wrong usage, 130 an interruption."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:
+                # A shell has closed it (`>&-`): output is dropped.
+                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         try:
             with single_interrupt():
                 result = super().main(*args, **{**extra, "standalone_mode": False})

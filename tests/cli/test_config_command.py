@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import ROOT, Cli
 
 
 def test_each_setting_is_shown_with_its_value_and_its_source(
@@ -26,6 +28,14 @@ def test_each_setting_is_shown_with_its_value_and_its_source(
     assert shown["simulator.log"] == (str(tmp_path / "log"), "OUTREACH_SIMULATOR_LOG")
     assert shown["change_poll_seconds"] == ("0.25", "default")
     assert "lease_seconds" in Cli("").tell("config")
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_a_closed_output_is_no_failure(closed: str) -> None:
+    """A shell may close it, so that Python has no such stream: output is dropped."""
+    command = ["/bin/sh", "-c", f'exec "$0" -m outreach_server config {closed}', sys.executable]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_wrong_configuration_is_reported_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
