@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from outreach import NewWorkspace, Outreach
-from outreach.errors import ConfigError, StorageError
+from outreach.errors import ConfigError, NotFound, StorageError
 from outreach.integrations.prometheus import EngineMetrics
 from outreach.integrations.prometheus import engine_metrics as module
 from outreach.integrations.prometheus.families import ENGINE_FAMILIES
@@ -274,6 +274,17 @@ async def test_an_unexpected_error_of_the_figures_ends_nothing(
     assert value(text, "outreach_figures_age_seconds") >= 2 * module.REFRESH_SECONDS
     lines = [record for record in caplog.records if getattr(record, "action", None) == "figures_failed"]
     assert [record.levelno for record in lines] == [logging.ERROR]
+
+
+@pytest.mark.virtual_time
+async def test_an_error_leaves_the_watch_as_it_was_raised() -> None:
+    """An application catches the error that the engine raised, with metrics as without."""
+    metrics = EngineMetrics()
+    async with Outreach(MemoryStorage(), clock=ShiftedClock()) as engine:
+        with pytest.raises(NotFound):
+            async with metrics.watching(engine):
+                await engine.workspaces.get("unknown")
+    assert "outreach_figures_age_seconds " not in exposed(metrics)
 
 
 async def _age_shown(metrics: EngineMetrics) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -216,15 +217,14 @@ class EngineMetrics(Instrumentation, Collector):
                 self._start_failures(channel, self._providers(provider.name))
             else:
                 self._start(channel, provider.name, ())
+        # No task group, which would put an error of the block into an exception group.
+        tasks = [asyncio.create_task(self._watch_loop_lag(engine)), asyncio.create_task(self._refresh_again())]
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch_loop_lag, engine)
-                tasks.start_soon(self._refresh_again)
-                try:
-                    yield
-                finally:
-                    tasks.cancel_scope.cancel()
+            yield
         finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._engine = None
 
     async def refresh(self) -> None:
