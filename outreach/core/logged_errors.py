@@ -30,12 +30,13 @@ _CONTEXT: Final = "During handling of the above exception, another exception occ
 
 _MASKED: Final = re.compile(
     # An id, an address, a date, the path of a file, or a quoted name or path: they stay.
-    r"(?P<kept>\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b\d{4}-\d\d-\d\d\b"
+    r"(?P<kept>\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
+    r"|(?<!\d\.)\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.\d)|\b\d{4}-\d\d-\d\d\b"
     r"|/[^\s\"']*\.(?:db|pem|py|toml)\b"
     r"|(?<!\w)(?P<name_quote>[\"'])(?:[a-z_]+|[^\"'\n]*[/\\][\w.-]+\.(?:db|pem|py|toml))(?P=name_quote)(?!\w))"
     # Up to the quote, or to where the words were cut; an apostrophe within a word is no quote.
     r"|(?P<quoted>\"(?:\\.|[^\"\\])*(?:\"|\\?\Z)|(?<!\w)'(?:\\.|[^'\\]|'(?=\w))*(?:'|\\?\Z))"
-    r"|(?P<digits>\+?(?:\d{5,}|\d(?:[ ().-]{0,2}\d){6,}))"
+    r"|(?P<digits>\+?(?:\d{5,}|\d(?:[\s().\-/\u2010-\u2015]{0,3}\d){6,}))"
 )
 
 _logged: Final[ContextVar[BaseException | None]] = ContextVar("outreach_logged_error", default=None)
