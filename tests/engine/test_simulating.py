@@ -136,6 +136,8 @@ async def test_a_call_ends_as_simulated(
         await anyio.sleep(A_WHILE)
         ended = await box.engine.calls.get(box.workspace_id, call.id)
         assert (ended.status, ended.outcome) == (status, outcome)
+        assert ended.answered_by == ("machine" if event == "voicemail" else None)
+        assert ended.answered_at is None or event == "voicemail"
         assert ended.cost is None
         again = await box.engine.calls.create(box.workspace_id, NewCall(agent_id=box.agent_id, to=PHONE))
         await anyio.sleep(A_WHILE)

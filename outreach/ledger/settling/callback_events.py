@@ -434,6 +434,13 @@ def simulated_report_of(event: NewSimulation, dispatch: Dispatch, now: datetime)
     )
 
 
+def take_answer_back(tx: Transaction, dispatch: Dispatch) -> None:
+    """Forget that a call was answered, before it is reported as busy or without an answer."""
+    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
+    if call is not None:
+        tx.calls.update(attrs.evolve(call, answered_at=None, answered_by=None))
+
+
 def keep_simulated(tx: Transaction, workspace_id: str, phone: str, event: NewSimulation, now: datetime) -> None:
     """Keep an event for the next request to a number, in the place of one that is kept already."""
     operation, key = _kept_as(phone, "call" if event.event in _CALL_ENDS else "sms")

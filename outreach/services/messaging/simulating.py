@@ -75,6 +75,8 @@ class Simulating:
                     raise Conflict(f"No message to {phone} was accepted that is not delivered yet.")
                 callback_events.keep_simulated(tx, workspace_id, phone, event, now)
                 return None
+            if event.event in {"busy", "no_answer"}:
+                callback_events.take_answer_back(tx, dispatch)
             report = recordable_report(callback_events.simulated_report_of(event, dispatch, now))
             callback_events.merge_event(
                 tx, report, backoff=backoff_of(context.config), analyser=self._analyser, now=now
