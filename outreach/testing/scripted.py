@@ -28,7 +28,8 @@ import attrs
 
 from outreach.core.logged_errors import show_words
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome, FailureClass
+from outreach.models.fields import OneOf, check_value
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, LookupSupport, OutboundMessage, ReportSink
@@ -79,9 +80,14 @@ class Step:
         return self._then(Receipt(after_seconds=after_seconds, status=MessageStatus.DELIVERED))
 
     def undelivered(
-        self, reason: str = "temporary", *, error_code: str | None = "scripted", after_seconds: float = 1.0
+        self, reason: FailureClass = "temporary", *, error_code: str | None = "scripted", after_seconds: float = 1.0
     ) -> Step:
-        """Return the step with a receipt that the message was not delivered, and its failure class."""
+        """Return the step with a receipt that the message was not delivered, and its failure class.
+
+        Raises:
+            InvalidRequest: The reason is no failure class.
+        """
+        _check_reason(reason)
         status = MessageStatus.FAILED
         return self._then(Receipt(after_seconds=after_seconds, status=status, reason=reason, error_code=error_code))
 
@@ -148,8 +154,13 @@ def accept(provider_id: str | None = None, *, seconds: float = 0.0) -> Step:
     return Step(kind="answer", reaches_contact=True, outcome=outcome, seconds=seconds)
 
 
-def refuse(reason: str = "rejected", *, error_code: str | None = "scripted", seconds: float = 0.0) -> Step:
-    """Refuse the request, with a failure class."""
+def refuse(reason: FailureClass = "rejected", *, error_code: str | None = "scripted", seconds: float = 0.0) -> Step:
+    """Refuse the request, with a failure class.
+
+    Raises:
+        InvalidRequest: The reason is no failure class.
+    """
+    _check_reason(reason)
     outcome = DispatchOutcome(state=DispatchState.REFUSED, reason=reason, error_code=error_code)
     return Step(kind="answer", reaches_contact=False, outcome=outcome, seconds=seconds)
 
@@ -162,14 +173,14 @@ def defer(retry_after_seconds: float | None = None) -> Step:
     return Step(kind="answer", reaches_contact=False, outcome=outcome)
 
 
-def not_sent(reason: str = "connect_failed") -> Step:
+def not_sent(reason: str = "not_connected") -> Step:
     """Fail before the request was written."""
     return Step(
         kind="answer", reaches_contact=False, outcome=DispatchOutcome(state=DispatchState.NOT_SENT, reason=reason)
     )
 
 
-def drop(reason: str = "connection_lost") -> Step:
+def drop(reason: str = "dropped") -> Step:
     """Take the request and lose the connection before the answer: the contact is reached, the outcome unknown."""
     return Step(
         kind="answer", reaches_contact=True, outcome=DispatchOutcome(state=DispatchState.UNKNOWN, reason=reason)
@@ -184,6 +195,10 @@ def fail(error: Exception | None = None) -> Step:
 def hang() -> Step:
     """Take the request and never answer."""
     return Step(kind="hang", reaches_contact=True)
+
+
+def _check_reason(reason: str) -> None:
+    check_value("reason", reason, OneOf(tuple(FAILURE_CLASSES)))
 
 
 Script = Iterable[Step] | Callable[[RequestT], Step]

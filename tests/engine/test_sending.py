@@ -77,7 +77,7 @@ async def test_the_footer_follows_the_settings_as_they_are_at_the_time(open_stor
     ("step", "reason"),
     [
         (fail(), "adapter_error"),
-        (drop("connection_lost"), "connection_lost"),
+        (drop(), "dropped"),
         (hang(), "timeout"),
     ],
 )

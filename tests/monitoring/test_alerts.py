@@ -18,6 +18,7 @@ from outreach.errors import StorageError
 from outreach.insight.status import FiguresQuery
 from outreach.integrations.prometheus import engine_metrics
 from outreach.integrations.prometheus.families import ENGINE_FAMILIES
+from outreach.models.dispatch import FailureClass
 from outreach.protocols import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -234,7 +235,9 @@ async def test_requests_that_start_late_fire_their_alert_and_no_other() -> None:
     ("reason", "alert"),
     [("provider_auth", "OutreachProviderRejectsCredentials"), ("provider_funds", "OutreachProviderOutOfFunds")],
 )
-async def test_an_account_that_is_refused_fires_its_alert_without_a_campaign_too(reason: str, alert: str) -> None:
+async def test_an_account_that_is_refused_fires_its_alert_without_a_campaign_too(
+    reason: FailureClass, alert: str
+) -> None:
     """Where only single messages are sent, nothing is paused."""
     async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: refuse(reason))) as here:
         new = NewMessage(to="+14155550101", body="Hi", from_number="+14155550199", carrier="twilio")

@@ -44,7 +44,7 @@ GOOD, BAD = one(S.ACCEPTED), one(S.UNKNOWN, "timeout")
         (one(S.REFUSED, "opted_out"), False),
         (one(S.REFUSED, "temporary"), False),
         (one(S.DEFERRED, "rate_limited"), False),
-        (one(S.NOT_SENT, "connect_failed"), False),
+        (one(S.NOT_SENT, "not_connected"), False),
         (one(S.WITHDRAWN, "rejected"), False),
     ],
 )

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import anyio.lowlevel
+import httpx
 import pytest
 
 from outreach import NewMessage, NewWorkspace, Outreach
 from outreach.core.clock import SystemClock
+from outreach.errors import InvalidRequest
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import OutboundMessage
+from outreach.providers.http.sending import send_once
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.scripted import (
@@ -17,6 +22,7 @@ from outreach.testing.scripted import (
     accept,
     drop,
     fail,
+    not_sent,
     refuse,
 )
 from outreach.testing.waiting import until
@@ -51,6 +57,33 @@ async def test_it_names_the_contact_asked_for_and_the_person_reached() -> None:
     with pytest.raises(RuntimeError):
         await carrier.send(messages[2])
     assert (carrier.requests, carrier.reached) == (messages, messages[1:])
+
+
+@pytest.mark.parametrize(
+    ("step", "error"), [(not_sent(), httpx.ConnectError("Refused.")), (drop(), httpx.ReadError("Reset."))]
+)
+async def test_a_failed_request_has_the_reason_of_the_adapters(step: Step, error: httpx.HTTPError) -> None:
+    """A test sees the reason that a real provider's adapter gives."""
+
+    def broken(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    def read(_: httpx.Response) -> Any:
+        raise AssertionError
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(broken)) as http:
+        outcome = await send_once(http, http.build_request("POST", "https://example.com"), read, clock=SystemClock())
+    assert step.outcome is not None
+    assert (step.outcome.state, step.outcome.reason) == (outcome.state, outcome.reason)
+
+
+async def test_a_reason_that_is_no_failure_class_is_refused() -> None:
+    """A mistyped one would not be retried, or not end the contact, as the test expects."""
+    wrong: Any = "invalid_nubmer"
+    with pytest.raises(InvalidRequest, match="did you mean invalid_number"):
+        refuse(wrong)
+    with pytest.raises(InvalidRequest, match="reason"):
+        accept().undelivered(wrong)
 
 
 async def test_what_goes_wrong_in_a_script_is_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
