@@ -36,7 +36,7 @@ from outreach.models.states import CampaignStatus, TrailRule, WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Operation, Storage, Within
-from outreach.providers.pool import ProviderRequest, account_key
+from outreach.providers.pool import ProviderPool, ProviderRequest, account_key
 from outreach.rules.deciding import LocalRules
 from outreach.rules.kept_forecasts import MAX_KEPT, kept
 from outreach.rules.opening import OpeningState, earliest, opening_state
@@ -213,6 +213,7 @@ class CampaignRunner:
         worker: Worker,
         outbox: Outbox,
         forecasts: ForecastKeeper,
+        provider_pool: ProviderPool,
         channels: Mapping[Channel, CampaignChannel],
     ) -> None:
         self._forecasts = forecasts
@@ -221,6 +222,7 @@ class CampaignRunner:
         self._config = config
         self._worker = worker
         self._outbox = outbox
+        self._provider_pool = provider_pool
         self._channels = channels
         margin = min(config.look_ahead_seconds * _LOW_WATER, config.sparse_look_ahead_seconds)
         collecting = min(_MAX_COLLECTING_SECONDS, margin * _COLLECTING_PART)
@@ -558,6 +560,7 @@ class CampaignRunner:
                     stops=committed.stops,
                     revision=plan.basis.campaign,
                     driven=(plan.campaign.workspace_id, _wanted(plan).subjects[0]),
+                    sandbox_provider=self._provider_pool.sandbox_provider(plan.workspace, dispatch),
                 )
             )
         return committed

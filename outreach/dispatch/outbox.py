@@ -298,7 +298,7 @@ class Outbox:
         for key, spacing in request.paces.items():
             self._pace(key).queued += spacing
         dispatch, context = request.dispatch, copy_context()
-        context.run(self._worker.instrumentation.intent_committed, dispatch)
+        context.run(self._worker.instrumentation.intent_committed, request.observed)
         # Bounded, because after a clock step backwards the slot would lie far ahead while its permit blocks others.
         longest = (dispatch.slot_at - dispatch.created_at).total_seconds()
         wait = min((dispatch.slot_at - self._clock.now()).total_seconds(), longest)
@@ -389,7 +389,7 @@ class Outbox:
             else:
                 outcome = _INTERRUPTED
                 late = self._clock.now() - request.dispatch.slot_at
-                instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
+                instrumentation.request_started(request.observed, late_seconds=max(late.total_seconds(), 0.0))
                 begun_at = self._clock.monotonic()
                 outcome = await self._call_provider(request, send, started)
         except ConfigError as error:
@@ -411,7 +411,7 @@ class Outbox:
             )
         finally:
             seconds = None if begun_at is None else self._clock.monotonic() - begun_at
-            instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
+            instrumentation.request_ended(request.observed, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
             outcome = await self._record(request.dispatch, outcome, started)
             log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)

@@ -51,6 +51,7 @@ class Runner:
             worker=worker,
             outbox=self._outbox,
             forecasts=self._forecasts,
+            provider_pool=provider_pool,
             channels={
                 "sms": SmsChannel(ids=ids, config=config, provider_pool=provider_pool),
                 "call": CallChannel(ids=ids, provider_pool=provider_pool),

@@ -102,9 +102,13 @@ class SinglesRunner:
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
 
-        def operation(tx: Transaction) -> tuple[Dispatch, ResolveProvider] | None:
+        def operation(tx: Transaction) -> tuple[Dispatch, ResolveProvider, str | None] | None:
             dispatch = singles.commit_single(tx, unit, self._terms(epoch, pace), clock_now=self._clock.now)
-            return None if dispatch is None else (dispatch, self._provider_of(tx, single, dispatch))
+            if dispatch is None:
+                return None
+            workspace = workspace_of(tx, single.workspace_id)
+            sandbox_provider = self._provider_pool.sandbox_provider(workspace, dispatch)
+            return dispatch, self._provider_of(tx, workspace, single, dispatch), sandbox_provider
 
         try:
             # Nothing may fail between the commit and the request.
@@ -119,7 +123,7 @@ class SinglesRunner:
         if committed is None:
             self._outbox.release(account, 1)
             return await self._due(unit)
-        dispatch, resolve_provider = committed
+        dispatch, resolve_provider, sandbox_provider = committed
         self._outbox.send(
             ProviderRequest(
                 dispatch=dispatch,
@@ -127,6 +131,7 @@ class SinglesRunner:
                 account=account,
                 paces={pace.key: pace.spacing} if pace is not None else {},
                 driven=(unit.workspace_id, wanted.subjects[0]),
+                sandbox_provider=sandbox_provider,
             )
         )
         return None
@@ -235,9 +240,10 @@ class SinglesRunner:
     async def _workspace(self, unit: WorkUnit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
 
-    def _provider_of(self, tx: Transaction, single: Message | Call, dispatch: Dispatch) -> ResolveProvider:
+    def _provider_of(
+        self, tx: Transaction, workspace: Workspace, single: Message | Call, dispatch: Dispatch
+    ) -> ResolveProvider:
         """Return what finds the provider of a committed message or call."""
-        workspace = workspace_of(tx, single.workspace_id)
         if isinstance(single, Message):
             return partial(self._carrier, workspace, single, dispatch)
         return partial(

@@ -102,7 +102,9 @@ def notify_report(
     if dispatch is not None and report.retry_after_seconds is not None:
         log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, report.retry_after_seconds)
     delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
-    instrumentation.report_received(dispatch, report, delay_seconds=delay)
+    # In a sandbox they differ.
+    observed = None if dispatch is None else attrs.evolve(dispatch, provider=report.provider)
+    instrumentation.report_received(observed, report, delay_seconds=delay)
 
 
 def _workspace_of(settled: tuple[Dispatch, DispatchOutcome]) -> str:

@@ -22,6 +22,7 @@ class Instrumentation:
     error is logged, and changes nothing else. All methods but `transaction_committed` and `transaction_failed` are
     called on the engine's event loop. Those of one dispatch, but for `report_received`, are called in a context of its
     own (`contextvars`), so that what they set in a context variable is seen by everything that belongs to the request.
+    The provider of a dispatch is the one that takes it: in a sandbox `simulator`, whichever carrier the message names.
     """
 
     def unit_changed(self, unit: WorkUnit) -> None:

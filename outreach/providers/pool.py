@@ -191,6 +191,7 @@ class ProviderPool:
     ) -> None:
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
+        self._sandbox_names = {"sms": sandbox_carrier.name, "call": sandbox_voice.name}
         self._storage = storage
         self._adapters = adapters
         self._connections = connections
@@ -236,6 +237,10 @@ class ProviderPool:
             known = RedactedVoiceProvider(made, Redaction(connection.credentials, adapter.fields))
             self._voices.put(account, known)
         return known
+
+    def sandbox_provider(self, workspace: Workspace, dispatch: Dispatch) -> str | None:
+        """Return the name of the provider that takes a sandbox's dispatch; None outside sandboxes."""
+        return self._sandbox_names[dispatch.channel] if workspace.mode is WorkspaceMode.SANDBOX else None
 
     async def _account(self, workspace: Workspace, name: str) -> StoredAccount:
         # Read each time, in case the account was removed or has new credentials.
@@ -306,6 +311,7 @@ class ProviderRequest:
         stops: The stop count at its commit; None if unknown, so that everything is checked again.
         revision: The revision of the campaign that it was decided on; None for a single message or call.
         driven: The workspace and subject of the claim that it was committed under, which is kept until it starts.
+        sandbox_provider: The name of the sandboxes' provider that takes it; None outside sandboxes.
     """
 
     dispatch: Dispatch
@@ -315,3 +321,11 @@ class ProviderRequest:
     stops: int | None = None
     revision: int | None = None
     driven: tuple[str, str] | None = None
+    sandbox_provider: str | None = None
+
+    @property
+    def observed(self) -> Dispatch:
+        """The dispatch for the instrumentation, with the provider that takes it."""
+        if self.sandbox_provider is None:
+            return self.dispatch
+        return attrs.evolve(self.dispatch, provider=self.sandbox_provider)

@@ -59,7 +59,7 @@ async def scene(
         dispatch=dispatch,
         clock=clock,
         config=config,
-        sandbox_carrier=carrier or ScriptedCarrier(),
+        sandbox_carrier=carrier or ScriptedCarrier(name="twilio"),
         instrumentation=[metrics.engine],
     )
     async with engine, metrics.engine.watching(engine):

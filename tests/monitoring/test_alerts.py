@@ -51,7 +51,7 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.virtual_time
 async def test_no_alert_fires_while_everything_is_well() -> None:
     """A campaign that is sent, with receipts, over twelve minutes."""
-    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: accept().delivered())) as here:
+    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: accept().delivered(), name="twilio")) as here:
         campaign = await here.start(20, rate_per_minute=2)
         assert await here.watcher.follow(minutes=12, sleep=True) == set()
         await reaches(here.engine, campaign, "completed")
@@ -224,7 +224,7 @@ def test_what_follows_from_another_fault_is_left_out(
 async def test_requests_that_start_late_fire_their_alert_and_no_other() -> None:
     """A provider that takes seconds, and too few requests that may be in flight."""
     config = attrs.evolve(CALM, max_requests_in_flight=1)
-    carrier = ScriptedCarrier(lambda _: accept(seconds=3.0))
+    carrier = ScriptedCarrier(lambda _: accept(seconds=3.0), name="twilio")
     async with scene(MemoryStorage(), carrier=carrier, config=config) as here:
         await here.start(300)
         assert await here.watcher.follow(minutes=12, sleep=True) == {"OutreachPaceBehind"}
@@ -239,7 +239,7 @@ async def test_an_account_that_is_refused_fires_its_alert_without_a_campaign_too
     reason: FailureClass, alert: str
 ) -> None:
     """Where only single messages are sent, nothing is paused."""
-    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: refuse(reason))) as here:
+    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: refuse(reason), name="twilio")) as here:
         new = NewMessage(to="+14155550101", body="Hi", from_number="+14155550199", carrier="twilio")
         await here.engine.messages.send(here.workspace.id, new)
         assert await here.watcher.follow(minutes=3, sleep=True) == {alert}
@@ -248,7 +248,7 @@ async def test_an_account_that_is_refused_fires_its_alert_without_a_campaign_too
 @pytest.mark.virtual_time
 async def test_a_campaign_that_pauses_itself_fires_its_alert_and_no_other() -> None:
     """Refused five times in a row, for a reason that is not its contacts'."""
-    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: refuse("rejected"))) as here:
+    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: refuse("rejected"), name="twilio")) as here:
         await here.start(10)
         assert await here.watcher.follow(minutes=3, sleep=True) == {"OutreachCampaignsPaused"}
 

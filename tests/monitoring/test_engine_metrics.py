@@ -11,12 +11,12 @@ import attrs
 import pytest
 from prometheus_client import CollectorRegistry
 
-from outreach import NewWorkspace, Outreach
+from outreach import NewAgent, NewCall, NewWorkspace, Outreach
 from outreach.errors import ConfigError, NotFound, StorageError
 from outreach.integrations.prometheus import EngineMetrics
 from outreach.integrations.prometheus import engine_metrics as module
 from outreach.integrations.prometheus.families import ENGINE_FAMILIES
-from outreach.models import NewWebhook
+from outreach.models import NewSimulation, NewWebhook
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
@@ -121,7 +121,7 @@ async def test_a_campaign_is_seen_in_the_metrics() -> None:
         dispatch=True,
         clock=clock,
         config=QUICK,
-        sandbox_carrier=ScriptedCarrier(steps),
+        sandbox_carrier=ScriptedCarrier(steps, name="twilio"),
         instrumentation=[metrics],
     )
     async with engine, metrics.watching(engine):
@@ -160,6 +160,33 @@ async def test_a_campaign_is_seen_in_the_metrics() -> None:
         await anyio.sleep(1)
         assert value(exposed(metrics), "outreach_clock_steps_total", direction="back") == 1
     assert "outreach_dispatcher_state{" not in exposed(metrics)
+
+
+@pytest.mark.virtual_time
+async def test_requests_of_a_sandbox_are_not_counted_as_a_carriers() -> None:
+    """Messages and calls of a sandbox, their reports and simulated events have the simulator as their provider."""
+    metrics = EngineMetrics()
+    engine = Outreach(MemoryStorage(), dispatch=True, clock=ShiftedClock(), config=QUICK, instrumentation=[metrics])
+    async with engine, metrics.watching(engine):
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 3)
+        await engine.campaigns.start(campaign.workspace_id, campaign.id)
+        await reaches(engine, campaign, "completed")
+        agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", provider="vapi"))
+        call = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="+14155550101"))
+        await anyio.sleep(1)
+        await engine.simulate(workspace.id, NewSimulation(event="busy", phone_number="+14155550101"))
+        assert (await engine.calls.get(workspace.id, call.id)).outcome == "busy"
+        counted = {
+            (one.name, one.labels["channel"], one.labels["provider"])
+            for one in samples(exposed(metrics))
+            if one.name in {"outreach_dispatches_total", "outreach_reports_total"} and one.value
+        }
+    assert counted == {
+        (name, channel, "simulator")
+        for name in ("outreach_dispatches_total", "outreach_reports_total")
+        for channel in ("sms", "call")
+    }
 
 
 @pytest.mark.virtual_time

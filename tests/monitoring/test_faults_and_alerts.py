@@ -152,7 +152,7 @@ async def test_a_provider_that_cannot_be_reached_for_seconds_fires_nothing(tmp_p
     """What is retried soon is no outage."""
     ends = 0.0
     carrier = ScriptedCarrier(
-        lambda _: not_sent("not_connected") if anyio.current_time() < ends else accept().delivered()
+        lambda _: not_sent("not_connected") if anyio.current_time() < ends else accept().delivered(), name="twilio"
     )
     async with scene(file_in(tmp_path), carrier=carrier) as here:
         ends = anyio.current_time() + 5
@@ -165,7 +165,9 @@ async def test_a_provider_that_cannot_be_reached_for_seconds_fires_nothing(tmp_p
 @pytest.mark.parametrize("contacts", [1, CONTACTS])
 async def test_a_provider_that_cannot_be_reached_for_long_fires_its_alert(tmp_path: Path, contacts: int) -> None:
     """And it ends with the outage."""
-    async with scene(file_in(tmp_path), carrier=ScriptedCarrier(lambda _: not_sent("not_connected"))) as here:
+    async with scene(
+        file_in(tmp_path), carrier=ScriptedCarrier(lambda _: not_sent("not_connected"), name="twilio")
+    ) as here:
         await here.start(contacts)
         assert await here.watcher.follow(minutes=MINUTES, sleep=True) == {"OutreachProviderUnreachable"}
 
@@ -339,4 +341,4 @@ async def test_a_process_that_stands_still_for_seconds_fires_nothing(tmp_path: P
 
 def receipts() -> ScriptedCarrier:
     """Return a carrier that delivers everything."""
-    return ScriptedCarrier(lambda _: accept().delivered())
+    return ScriptedCarrier(lambda _: accept().delivered(), name="twilio")

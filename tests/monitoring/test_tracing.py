@@ -59,7 +59,7 @@ def _context(span: ReadableSpan) -> Any:
 
 
 @asynccontextmanager
-async def _engine(collected: Collected, carrier: ScriptedCarrier, config: EngineConfig = QUICK) -> Any:
+async def _engine(collected: Collected, carrier: ScriptedCarrier | None, config: EngineConfig = QUICK) -> Any:
     engine = Outreach(
         MemoryStorage(),
         dispatch=True,
@@ -75,7 +75,7 @@ async def _engine(collected: Collected, carrier: ScriptedCarrier, config: Engine
 @pytest.mark.anyio
 async def test_a_message_is_followed_from_the_request_to_the_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     """The intent links to the request; request to the provider and receipt are in the trace of the dispatch."""
-    collected, carrier = Collected(), ScriptedCarrier(lambda _: accept().delivered(after_seconds=0.05))
+    collected, carrier = Collected(), ScriptedCarrier(lambda _: accept().delivered(after_seconds=0.05), name="twilio")
     monkeypatch.setattr(
         "outreach.integrations.opentelemetry.tracer", lambda name, given=None: tracer(name, given or collected.provider)
     )
@@ -125,7 +125,9 @@ async def _ended(collected: Collected, name: str) -> bool:
 async def test_no_attribute_holds_a_number_or_a_text() -> None:
     """Whatever a span is of; a failed request is marked as one."""
     collected = Collected()
-    async with _engine(collected, ScriptedCarrier([fail(ValueError(f"{TO} {BODY}")), accept().delivered()])) as engine:
+    async with _engine(
+        collected, ScriptedCarrier([fail(ValueError(f"{TO} {BODY}")), accept().delivered()], name="twilio")
+    ) as engine:
         workspace = await given_workspace(engine)
         await engine.messages.send(workspace.id, NewMessage(to=TO, body=BODY, from_number="+14155550199"))
         campaign = await given_campaign(engine, workspace, 2, body=BODY)
@@ -155,13 +157,25 @@ async def test_what_a_provider_s_client_does_is_under_the_request() -> None:
         seen.append(trace.get_current_span().get_span_context().span_id)
         return accept()
 
-    async with _engine(collected, ScriptedCarrier(look)) as engine:
+    async with _engine(collected, ScriptedCarrier(look, name="twilio")) as engine:
         campaign = await given_campaign(engine, await given_workspace(engine), 2)
         await engine.campaigns.start(campaign.workspace_id, campaign.id)
         await reaches(engine, campaign, "completed")
     requests = [_context(span).span_id for span in collected.spans if span.name == "twilio request"]
     assert sorted(seen) == sorted(requests)
     assert not trace.get_current_span().get_span_context().is_valid
+
+
+@pytest.mark.virtual_time
+async def test_the_spans_of_a_sandbox_name_the_simulator() -> None:
+    """And not the carrier that the message names."""
+    collected = Collected()
+    async with _engine(collected, None) as engine:
+        workspace = await given_workspace(engine)
+        await engine.messages.send(workspace.id, NewMessage(to=TO, body=BODY, carrier="telnyx"))
+        await until(lambda: _ended(collected, "simulator report"))
+    assert {span.name for span in collected.spans} == {"sms intent", "simulator request", "simulator report"}
+    assert {(span.attributes or {})["outreach.provider"] for span in collected.spans} == {"simulator"}
 
 
 def test_a_dispatch_that_was_withdrawn_has_an_intent_alone() -> None:

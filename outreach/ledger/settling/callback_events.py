@@ -476,7 +476,7 @@ def as_simulated(tx: Transaction, report: Report, *, now: datetime) -> Report | 
     if _is_overruled(tx, dispatch):
         return None
     kept = _take(tx, dispatch, now)
-    return report if kept is None else simulated_report_of(kept, dispatch, now)
+    return report if kept is None else attrs.evolve(simulated_report_of(kept, dispatch, now), provider=SIMULATOR)
 
 
 def _is_overruled(tx: Transaction, dispatch: Dispatch) -> bool:

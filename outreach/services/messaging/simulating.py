@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from outreach.dispatch.adapter_answers import SafeAnalyser, recordable_report
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import Conflict, InvalidRequest
@@ -81,7 +83,7 @@ class Simulating:
             callback_events.merge_event(
                 tx, report, backoff=backoff_of(context.config), analyser=self._analyser, now=now
             )
-            return dispatch, report
+            return dispatch, attrs.evolve(report, provider=callback_events.SIMULATOR)
 
         done = await context.storage.write(Within([workspace_id], operation))
         if done is None:
