@@ -66,8 +66,9 @@ class Tracing(Instrumentation):
 
     Args:
         provider: Makes the spans; by default the one that the host has set for the whole process.
-        ratio: The share of dispatches that are traced, from 0 to 1; every process picks the same ones. A sampler of the
-            host's decides about these once more.
+        ratio: The share of dispatches that are traced, from 0 to 1; every process picks the same ones. Of these the
+            provider's sampler picks as for a root span; one by trace ids must be parent-based, such as
+            `parentbased_traceidratio`.
 
     Raises:
         ConfigError: The ratio is none.
@@ -77,6 +78,7 @@ class Tracing(Instrumentation):
         given: object = ratio
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= ratio <= 1:
             raise ConfigError(f"ratio is {ratio!r}; it must be a number from 0 and up to 1.")
+        self._provider = provider
         self._tracer = tracer("outreach", provider)
         self._ratio = ratio
         self._origins: OrderedDict[str, SpanContext] = OrderedDict()
@@ -96,7 +98,7 @@ class Tracing(Instrumentation):
         owners = (dispatch.message_id, dispatch.call_id, dispatch.campaign_id)
         origins = [self._origins[owner] for owner in owners if owner is not None and owner in self._origins]
         span = self._tracer.start_span(
-            f"{dispatch.channel} intent",
+            _intent_name(dispatch),
             context=self._trace_of(dispatch),
             links=[Link(origin) for origin in origins],
             attributes=_attributes(dispatch),
@@ -151,15 +153,27 @@ class Tracing(Instrumentation):
     def _trace_of(self, dispatch: Dispatch) -> Context:
         """Return the context in which all spans of a dispatch begin, whatever the current one is."""
         number = trace_id_of(dispatch.id)
-        # A digest, because ids need not be random.
-        sampled = _digest(dispatch.id) % 2**_RANDOM_BITS < self._ratio * 2**_RANDOM_BITS
         root = SpanContext(
             trace_id=number,
             span_id=number % 2**64 or 1,
             is_remote=True,
-            trace_flags=TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT),
+            trace_flags=TraceFlags(TraceFlags.SAMPLED if self._is_sampled(dispatch) else TraceFlags.DEFAULT),
         )
         return trace.set_span_in_context(NonRecordingSpan(root), Context())
+
+    def _is_sampled(self, dispatch: Dispatch) -> bool:
+        # A digest, because ids need not be random.
+        number = _digest(dispatch.id)
+        if number % 2**_RANDOM_BITS >= self._ratio * 2**_RANDOM_BITS:
+            return False
+        # Only the SDK's providers have one. It is asked as for the root, because parent-based ones follow the flag.
+        sampler = getattr(self._provider or trace.get_tracer_provider(), "sampler", None)
+        if sampler is None:
+            return True
+        result = sampler.should_sample(
+            Context(), number, _intent_name(dispatch), SpanKind.INTERNAL, _attributes(dispatch)
+        )
+        return bool(result.decision.is_sampled())
 
 
 def tracer(name: str, provider: TracerProvider | None = None) -> Tracer:
@@ -177,6 +191,10 @@ def trace_id_of(dispatch_id: str) -> int:
 
 def _digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=_TRACE_ID_BYTES).digest(), "big")
+
+
+def _intent_name(dispatch: Dispatch) -> str:
+    return f"{dispatch.channel} intent"
 
 
 def _attributes(dispatch: Dispatch) -> dict[str, str | int]:

@@ -12,15 +12,17 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, Sampler, TraceIdRatioBased
 from opentelemetry.trace import SpanKind, StatusCode
 from starlette.testclient import TestClient
 
 from outreach import ConfigError, EngineConfig, NewMessage, Outreach
 from outreach.integrations.opentelemetry import Tracing, trace_id_of, tracer
 from outreach.models.dispatch import DispatchOutcome
-from outreach.models.states import DispatchState
+from outreach.models.reports import MessageReport
+from outreach.models.states import DispatchState, MessageStatus
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import make_dispatch, new_id
+from outreach.testing.builders import NOW, make_dispatch, new_id
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, accept, fail
 from outreach_server import create_app
@@ -32,14 +34,15 @@ __all__ = ["database", "start"]
 
 BODY = "Hello Ada, call +14155550123"
 TO = "+14155550100"
+_ENDS = ("intent", "report")
 
 
 class Collected:
     """Spans that were made."""
 
-    def __init__(self) -> None:
+    def __init__(self, sampler: Sampler | None = None) -> None:
         self._exporter = InMemorySpanExporter()
-        self.provider = TracerProvider()
+        self.provider = TracerProvider(sampler=sampler)
         self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
 
     @property
@@ -204,6 +207,40 @@ def test_every_process_traces_the_same_share_of_dispatches() -> None:
     assert picked[0] == picked[1]
     assert 40 < len(picked[0]) < 180
     assert 0 < trace_id_of("no uuid") < 2**128
+
+
+@pytest.mark.parametrize(
+    ("sampler", "least", "most"),
+    [
+        (None, 400, 400),
+        (ALWAYS_OFF, 0, 0),
+        (ParentBased(ALWAYS_OFF), 0, 0),
+        (ParentBased(TraceIdRatioBased(0.25)), 40, 180),
+        (ParentBased(TraceIdRatioBased(0.8)), 220, 399),
+        # It reads bits of the trace id that are the same in every UUID: a known limit.
+        (TraceIdRatioBased(0.25), 0, 0),
+    ],
+)
+def test_the_sampler_of_the_host_picks_dispatches(sampler: Sampler | None, least: int, most: int) -> None:
+    """By the root's sampler, and the report of a dispatch as its intent."""
+    collected = Collected(sampler)
+    tracing = Tracing(collected.provider)
+    for _ in range(400):
+        dispatch = attrs.evolve(make_dispatch(), id=new_id())
+        tracing.intent_committed(dispatch)
+        tracing.request_ended(dispatch, DispatchOutcome(state=DispatchState.WITHDRAWN), seconds=None)
+        report = MessageReport(
+            workspace_id=dispatch.workspace_id,
+            provider=dispatch.provider,
+            dispatch_id=dispatch.id,
+            provider_id=None,
+            status=MessageStatus.DELIVERED,
+            at=NOW,
+        )
+        tracing.report_received(dispatch, report, delay_seconds=None)
+    traces = [{_context(span).trace_id for span in collected.spans if span.name.endswith(end)} for end in _ENDS]
+    assert traces[0] == traces[1]
+    assert least <= len(traces[0]) <= most
 
 
 @pytest.mark.parametrize("ratio", [-0.1, 1.1, True, "half"])
