@@ -18,7 +18,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach_server.stand_ins.base import Outgoing, StandIn
+from outreach_server.stand_ins.base import UNAUTHORIZED, Outgoing, StandIn
 
 if TYPE_CHECKING:
     import httpx
@@ -147,7 +147,7 @@ def stand_in_app(stand_in: StandIn, account_url: Callable[[], Awaitable[str | No
             body=await request.body(),
         )
         try:
-            found = stand_in.answer(received)
+            found = stand_in.answer(received) if stand_in.admits(request.headers) else UNAUTHORIZED
         except (KeyError, TypeError, AttributeError, ValueError):
             # What no adapter of ours asks.
             return Response(b"{}", status_code=400, media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import json
 from collections.abc import Mapping, Sequence
@@ -101,6 +102,10 @@ class StandIn(Protocol):
         """The credentials to connect the account with, but for `api_base`."""
         ...
 
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a request has the credentials; the names of its headers are in lower case."""
+        ...
+
     def answer(self, request: Request) -> Answer:
         """Take a message or a call, answer a look-up, or show that the credentials are right."""
         ...
@@ -128,11 +133,17 @@ POOL_NUMBER: Final = "+14155550198"
 """The number that a Messaging Service sends from."""
 
 NOT_FOUND: Final = Answer(status=404, document={})
+UNAUTHORIZED: Final = Answer(status=401, document={})
 
 
 def reply_of(course: Course) -> str | None:
     """Return what the contact writes back; None for nothing."""
     return {Course.OPTED_OUT: "STOP", Course.ANSWERED: REPLY}.get(course)
+
+
+def basic_auth(name: str, secret: str) -> str:
+    """Return the header of HTTP basic authentication."""
+    return f"Basic {base64.b64encode(f'{name}:{secret}'.encode()).decode()}"
 
 
 def hexadecimal_digest(secret: str, *parts: bytes, algorithm: str = "sha256") -> str:

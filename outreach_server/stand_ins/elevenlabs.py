@@ -42,6 +42,10 @@ class ElevenLabsStandIn:
     def __init__(self) -> None:
         self.conversations: list[dict[str, Any]] = []
 
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Compare the API key."""
+        return headers.get("xi-api-key") == self.credentials["api_key"]
+
     def answer(self, request: Request) -> Answer:
         """Place a call, list conversations, or show one."""
         if request.method == "POST":

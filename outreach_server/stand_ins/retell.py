@@ -43,6 +43,10 @@ class RetellStandIn:
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
 
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Compare the API key."""
+        return headers.get("authorization") == f"Bearer {self.credentials['api_key']}"
+
     def answer(self, request: Request) -> Answer:
         """Place a call, list calls, show one, or tell how many run."""
         if request.path == "/v2/create-phone-call":

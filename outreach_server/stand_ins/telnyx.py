@@ -55,6 +55,10 @@ class TelnyxStandIn:
         # The same in every run, so that an account stays connected.
         return Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Compare the API key."""
+        return headers.get("authorization") == f"Bearer {self.credentials['api_key']}"
+
     def answer(self, request: Request) -> Answer:
         """Take a message, search the records, show a message, or list the profiles."""
         if request.method == "POST":

@@ -23,6 +23,7 @@ from outreach_server.stand_ins.base import (
     Refusal,
     Request,
     Signed,
+    basic_auth,
     course_of,
     new_number,
     reply_of,
@@ -39,6 +40,10 @@ class TwilioStandIn:
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
+
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Compare the account and its token."""
+        return headers.get("authorization") == basic_auth(ACCOUNT_SID, self.credentials["auth_token"])
 
     def answer(self, request: Request) -> Answer:
         """Take a message, list or show those that were taken, or show the account."""

@@ -45,6 +45,10 @@ class VapiStandIn:
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
 
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Compare the API key."""
+        return headers.get("authorization") == f"Bearer {self.credentials['api_key']}"
+
     def answer(self, request: Request) -> Answer:
         """Place a call, list calls, or show one."""
         if request.method == "POST":

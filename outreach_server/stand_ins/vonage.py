@@ -21,6 +21,7 @@ from outreach_server.stand_ins.base import (
     Request,
     Signed,
     as_object,
+    basic_auth,
     course_of,
     new_uuid,
     reply_of,
@@ -39,6 +40,13 @@ class VonageStandIn:
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
+
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Compare key and secret; the token of an application, which has a key pair of its own, is not checked."""
+        given = headers.get("authorization", "")
+        return given.startswith("Bearer ") or given == basic_auth(
+            self.credentials["api_key"], self.credentials["api_secret"]
+        )
 
     def answer(self, request: Request) -> Answer:
         """Take a message, report on those that were taken, or show the account."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 from openapi_core.testing import MockResponse
 
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.protocols.adapter import InboundMessageEvent
+from outreach.protocols.adapter import Connection, InboundMessageEvent
 from outreach.testing.builders import NOW
 from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
-from outreach_server.stand_ins.app import ReceivedRequest, is_loopback
+from outreach_server.stand_ins.app import ReceivedRequest, is_loopback, stand_in_app
 from outreach_server.stand_ins.base import POOL_NUMBER, Answer, Course, StandIn
 from tests.carriers.kit import CALLBACK_URL, callback, connection, message
 from tests.provider_documents import as_mock, check, spec
@@ -23,6 +26,16 @@ pytestmark = pytest.mark.anyio
 
 CARRIERS = ("twilio", "telnyx", "vonage")
 DOCUMENTS = {one: f"{one}_messages" if one in CARRIERS else f"{one}_call" for one in STAND_INS}
+
+
+async def asked(adapter: Any, account: Connection, to: str, **options: Any) -> DispatchOutcome:
+    """Send a message, or place a call, and return the outcome."""
+    provider: Any = adapter.connect(account)
+    if adapter.kind == "carrier":
+        sent: DispatchOutcome = await provider.send(message(to=to, **options))
+        return sent
+    placed: DispatchOutcome = await provider.place_call(call_request(to=to))
+    return placed
 
 
 class Played:
@@ -48,10 +61,7 @@ class Played:
 
     async def ask(self, to: str, **options: Any) -> Any:
         """Send a message, or place a call, and return the outcome."""
-        provider = self.adapter.connect(self.connection)
-        if self.adapter.kind == "carrier":
-            return await provider.send(message(to=to, **options))
-        return await provider.place_call(call_request(to=to))
+        return await asked(self.adapter, self.connection, to, **options)
 
     def told(self) -> list[Any]:
         """Return what the adapter reads in the callbacks of the last request."""
@@ -62,6 +72,21 @@ class Played:
             events = self.adapter.read(self.connection, callback(signed.body, signed.headers, url=url))
             found += [event.content for event in events]
         return found
+
+
+@asynccontextmanager
+async def served(played: Played, **changes: str) -> AsyncIterator[Any]:
+    """Serve a stand-in, and open an account there whose credentials are changed."""
+
+    async def account_url() -> None:
+        return None
+
+    app = stand_in_app(played.stand_in, account_url)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http,
+    ):
+        yield connection({**played.stand_in.credentials, **changes}, http=http)
 
 
 def number(course: Course) -> str:
@@ -75,6 +100,20 @@ async def test_its_credentials_and_its_account_are_in_order(provider: str) -> No
     played = Played(provider)
     assert list(played.adapter.problems({**played.stand_in.credentials, "api_base": "http://127.0.0.1:9000"})) == []
     assert (await played.adapter.check(played.connection)).ok
+
+
+@pytest.mark.parametrize(
+    ("provider", "secret"),
+    [(one, {"twilio": "auth_token", "vonage": "api_secret"}.get(one, "api_key")) for one in STAND_INS],
+)
+async def test_wrong_credentials_are_found(provider: str, secret: str) -> None:
+    """A mistyped one is found in the rehearsal, and not at the provider."""
+    played = Played(provider)
+    for given, is_right in (({}, True), ({secret: "mistyped"}, False)):
+        async with served(played, **given) as account:
+            assert (await played.adapter.check(account)).ok is is_right
+            found = await asked(played.adapter, account, number(Course.USUAL))
+            assert (found.state is DispatchState.ACCEPTED, found.reason == "provider_auth") == (is_right, not is_right)
 
 
 @pytest.mark.parametrize("provider", STAND_INS)
