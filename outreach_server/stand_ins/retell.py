@@ -52,8 +52,7 @@ class RetellStandIn:
         if request.path == "/v2/create-phone-call":
             return self._place(as_object(request.body))
         if request.path == "/v2/list-calls":
-            wanted = as_object(request.body).get("filter_criteria", {})
-            return Answer(document=[call for call in self.calls if _fits(call, wanted)])
+            return Answer(document=self._listed(as_object(request.body)))
         if request.path == "/get-concurrency":
             return Answer(document={"current_concurrency": 0, "concurrency_limit": 20})
         return next(
@@ -72,6 +71,14 @@ class RetellStandIn:
         digest = hexadecimal_digest(self.credentials["api_key"], body, moment.encode())
         headers = {"content-type": "application/json", "x-retell-signature": f"v={moment},d={digest}"}
         return Signed(headers=headers, body=body)
+
+    def _listed(self, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a page of the calls, the newest first."""
+        wanted, last = asked.get("filter_criteria", {}), asked.get("pagination_key")
+        found = [call for call in reversed(self.calls) if _fits(call, wanted)]
+        names = [call["call_id"] for call in found]
+        begin = names.index(last) + 1 if last is not None else 0
+        return found[begin : begin + asked.get("limit", 50)]
 
     def _place(self, body: Mapping[str, Any]) -> Answer:
         for known in self.calls:

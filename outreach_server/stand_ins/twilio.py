@@ -51,13 +51,7 @@ class TwilioStandIn:
             return self._take(dict(parse_qsl(request.body.decode())))
         name = request.path.rpartition("/")[2].removesuffix(".json")
         if name == "Messages":
-            listed = [
-                message
-                for message in self.messages
-                if request.query.get("To") in {None, message["to"]}
-                and request.query.get("From") in {None, message["from"]}
-            ]
-            return Answer(document={"messages": listed, "next_page_uri": None})
+            return Answer(document=self._listed(request))
         if name == self.credentials["account_sid"]:
             return Answer(document={"sid": name, "status": "active"})
         return next((Answer(document=one) for one in self.messages if one["sid"] == name), NOT_FOUND)
@@ -76,6 +70,18 @@ class TwilioStandIn:
             "x-twilio-signature": base64.b64encode(digest).decode(),
         }
         return Signed(headers=headers, body=urlencode(content).encode())
+
+    def _listed(self, request: Request) -> dict[str, Any]:
+        """Return a page of the messages, the newest first."""
+        found = [
+            message
+            for message in reversed(self.messages)
+            if request.query.get("To") in {None, message["to"]} and request.query.get("From") in {None, message["from"]}
+        ]
+        size, page = int(request.query.get("PageSize", "50")), int(request.query.get("Page", "0"))
+        end = (page + 1) * size
+        following = f"{request.path}?{urlencode({**request.query, 'Page': page + 1})}" if end < len(found) else None
+        return {"messages": found[page * size : end], "next_page_uri": following}
 
     def _take(self, form: Mapping[str, str]) -> Answer:
         course = course_of(form["To"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -14,7 +15,8 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.adapter import Connection, InboundMessageEvent
-from outreach.testing.builders import NOW
+from outreach.protocols.sent_list import SentQuery
+from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
 from outreach_server.stand_ins.app import ReceivedRequest, is_loopback, stand_in_app
 from outreach_server.stand_ins.base import POOL_NUMBER, Answer, Course, StandIn
@@ -25,6 +27,7 @@ from tests.voice.adapters import call_request
 pytestmark = pytest.mark.anyio
 
 CARRIERS = ("twilio", "telnyx", "vonage")
+DAY = timedelta(days=1)
 DOCUMENTS = {one: f"{one}_messages" if one in CARRIERS else f"{one}_call" for one in STAND_INS}
 
 
@@ -203,6 +206,20 @@ async def test_a_call_takes_its_course(provider: str, course: Course, status: Ca
     if outcome is not None:
         assert reports[-1].outcome == outcome
     assert {one.provider_id for one in reports} == {accepted.provider_id}
+
+
+@pytest.mark.parametrize(("provider", "count"), [("retell", 100), ("retell", 101), ("twilio", 1001)])
+async def test_a_list_comes_in_pages(provider: str, count: int) -> None:
+    """The adapter finds each request once; the newest is the first."""
+    played = Played(provider)
+    taken = [await played.ask(f"+141555{2000 + last}") for last in range(count)]
+    asked_before = len(played.exchanges)
+    query = SentQuery(
+        workspace_id=WORKSPACE_ID, from_number=None, since=datetime.now(UTC) - DAY, until=datetime.now(UTC) + DAY
+    )
+    found = await played.adapter.connect(played.connection).list_sent(query)
+    assert [one.outcome.provider_id for one in found] == [one.provider_id for one in reversed(taken)]
+    assert len(played.exchanges) - asked_before == 2
 
 
 @pytest.mark.parametrize(
