@@ -45,7 +45,7 @@ class ReceivedRequest:
 
 
 class Callbacks:
-    """Sends callbacks at their time, to this machine alone.
+    """Has callbacks recorded at their time, and sends them, to this machine alone.
 
     Args:
         stand_in: Signs them.
@@ -76,6 +76,7 @@ class Callbacks:
     async def _send(self, callback: Outgoing) -> None:
         try:
             await anyio.sleep(callback.after)
+            self._stand_in.record(callback.content)
             url = callback.url or await self._account_url()
             if url is None:
                 _log.warning(

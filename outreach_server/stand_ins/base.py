@@ -63,7 +63,7 @@ class Outgoing:
 
     Attributes:
         after: Seconds after the request.
-        url: Where to; None for the callback URL that is set at the provider itself.
+        url: Where to; None for the callback URL that is set at the provider itself, if any.
         content: Its content, before it is written and signed.
     """
 
@@ -114,6 +114,10 @@ class StandIn(Protocol):
         """Return how the provider refuses a request."""
         ...
 
+    def record(self, content: Mapping[str, Any]) -> None:
+        """Have look-ups show what a callback reports, from its time on."""
+        ...
+
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Write and sign a callback as the provider does."""
         ...
@@ -144,6 +148,11 @@ def reply_of(course: Course) -> str | None:
 def basic_auth(name: str, secret: str) -> str:
     """Return the header of HTTP basic authentication."""
     return f"Basic {base64.b64encode(f'{name}:{secret}'.encode()).decode()}"
+
+
+def without_query(url: str | None) -> str | None:
+    """Return the address of a reply, which belongs to no request."""
+    return None if url is None else url.partition("?")[0]
 
 
 def hexadecimal_digest(secret: str, *parts: bytes, algorithm: str = "sha256") -> str:

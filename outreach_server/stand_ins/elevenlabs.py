@@ -67,6 +67,13 @@ class ElevenLabsStandIn:
         message = "Unable to create record: the number is not a valid phone number."
         return Answer(document={"success": False, "message": message, "conversation_id": None, "callSid": None})
 
+    def record(self, content: Mapping[str, Any]) -> None:
+        """Change the conversation."""
+        told = content["data"]
+        if content["type"] == "call_initiation_failure":
+            told = {"conversation_id": told["conversation_id"], "status": "failed"}
+        next(one for one in self.conversations if one["conversation_id"] == told["conversation_id"]).update(told)
+
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Sign the time and the body with the webhook's secret."""
         moment = str(int(now.timestamp()))

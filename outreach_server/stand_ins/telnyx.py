@@ -26,6 +26,7 @@ from outreach_server.stand_ins.base import (
     new_uuid,
     reply_of,
     timestamp,
+    without_query,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class TelnyxStandIn:
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
+        self.messages: dict[str, dict[str, Any]] = {}
 
     @cached_property
     def credentials(self) -> Mapping[str, str]:
@@ -69,14 +71,24 @@ class TelnyxStandIn:
             return Answer(document={"data": rows, "meta": meta})
         if "/messages/" in request.path:
             name = request.path.rpartition("/")[2]
-            found = next((row for row in self.rows if row["uuid"] == name), None)
-            return NOT_FOUND if found is None else Answer(document={"data": message_payload(id=name)})
+            found = self.messages.get(name)
+            return NOT_FOUND if found is None else Answer(document={"data": found})
         return Answer(document={"data": []})
 
     def refuse(self, refusal: Refusal) -> Answer:
         """Refuse an impossible number for good, and for a network that is away for now."""
         code = "40310" if refusal == "refuses_for_good" else "40006"
         return Answer(status=400, document={"errors": [{"code": code, "title": "No", "detail": "No."}]})
+
+    def record(self, content: Mapping[str, Any]) -> None:
+        """Change the message of a report, and its record."""
+        told = content["payload"]
+        message = self.messages.get(told["id"])
+        if message is not None:
+            message |= told
+            codes = [error["code"] for error in told["errors"]]
+            row = next(row for row in self.rows if row["uuid"] == told["id"])
+            row |= {"status": "failed" if codes else told["to"][0]["status"], "errors": codes}
 
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Sign the time and the body with the private key."""
@@ -100,12 +112,16 @@ class TelnyxStandIn:
             cli=asked.get("from") or POOL_NUMBER,
             profile_id=asked.get("messaging_profile_id"),
             cld=asked["to"],
+            status="queued",
             created_at=timestamp(datetime.now(UTC)),
             delivery_status_webhook_url=asked.get("webhook_url"),
         )
         self.rows.append(row)
         payload = message_payload(id=row["uuid"], text=asked.get("text", ""))
-        return Answer(document={"data": payload}, callbacks=_callbacks(row, course))
+        payload["from"] = {**payload["from"], "phone_number": row["cli"]}
+        payload["to"] = [{**payload["to"][0], "phone_number": row["cld"]}]
+        self.messages[row["uuid"]] = payload
+        return Answer(document={"data": payload}, callbacks=_callbacks(row, payload, course))
 
 
 def message_payload(status: str = "queued", **changes: Any) -> dict[str, Any]:
@@ -138,11 +154,9 @@ def detail_record(**changes: Any) -> dict[str, Any]:
     return {**row, **changes}
 
 
-def _callbacks(row: Mapping[str, Any], course: Course) -> list[Outgoing]:
+def _callbacks(row: Mapping[str, Any], message: Mapping[str, Any], course: Course) -> list[Outgoing]:
     """Return the reports of a message, and what the contact writes back to the same address."""
     url = row["delivery_status_webhook_url"]
-    if url is None:
-        return []
     failed = course is Course.FAILED
     ours, theirs = {"phone_number": row["cli"]}, row["cld"]
     reports = (
@@ -157,9 +171,9 @@ def _callbacks(row: Mapping[str, Any], course: Course) -> list[Outgoing]:
                 "event_type": kind,
                 "id": new_uuid(),
                 "payload": {
-                    **message_payload(id=row["uuid"], errors=[_UNREACHABLE] if status == "delivery_failed" else []),
-                    "from": ours,
-                    "to": [{"phone_number": theirs, "status": status}],
+                    **message,
+                    "to": [{**message["to"][0], "status": status}],
+                    "errors": [_UNREACHABLE] if status == "delivery_failed" else [],
                 },
             },
         )
@@ -178,5 +192,5 @@ def _callbacks(row: Mapping[str, Any], course: Course) -> list[Outgoing]:
             "media": [],
         }
         content = {"event_type": "message.received", "id": new_uuid(), "payload": payload}
-        found.append(Outgoing(after=WRITTEN_AFTER, url=url.partition("?")[0], content=content))
+        found.append(Outgoing(after=WRITTEN_AFTER, url=without_query(url), content=content))
     return found

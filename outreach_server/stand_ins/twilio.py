@@ -27,6 +27,7 @@ from outreach_server.stand_ins.base import (
     course_of,
     new_number,
     reply_of,
+    without_query,
 )
 
 ACCOUNT_SID: Final = "AC" + "0" * 31 + "1"
@@ -60,6 +61,13 @@ class TwilioStandIn:
         """Refuse an impossible number for good, and everything during maintenance for now."""
         code = 21211 if refusal == "refuses_for_good" else 21730
         return Answer(status=400, document={"code": code, "message": "No.", "more_info": "…", "status": 400})
+
+    def record(self, content: Mapping[str, Any]) -> None:
+        """Change the message of a receipt."""
+        for message in self.messages:
+            if message["sid"] == content["MessageSid"]:
+                code = content.get("ErrorCode")
+                message |= {"status": content["MessageStatus"], "error_code": None if code is None else int(code)}
 
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Write a form, and sign the URL with its fields."""
@@ -119,8 +127,6 @@ def message_resource(number: str, **changes: Any) -> dict[str, Any]:
 
 def _callbacks(taken: Mapping[str, Any], url: str | None, course: Course) -> list[Outgoing]:
     """Return the receipts of a message, and what the contact writes back to the same address."""
-    if url is None:
-        return []
     sid, ours, theirs = taken["sid"], str(taken["from"]), taken["to"]
     shared = {"AccountSid": taken["account_sid"], "ApiVersion": taken["api_version"], "MessageSid": sid, "SmsSid": sid}
     last = "undelivered" if course is Course.FAILED else "delivered"
@@ -154,5 +160,5 @@ def _callbacks(taken: Mapping[str, Any], url: str | None, course: Course) -> lis
             "NumSegments": "1",
             "SmsStatus": "received",
         }
-        found.append(Outgoing(after=WRITTEN_AFTER, url=url.partition("?")[0], content=content))
+        found.append(Outgoing(after=WRITTEN_AFTER, url=without_query(url), content=content))
     return found

@@ -32,6 +32,9 @@ _REASONS: Final[Mapping[Course, str]] = {
     Course.SILENT: "customer-did-not-answer",
 }
 
+_OF_THE_END: Final = ("endedReason", "cost", "artifact", "analysis")
+"""Fields of an end-of-call report that the call has too."""
+
 
 class VapiStandIn:
     """Takes calls, and lists them newest first."""
@@ -62,6 +65,16 @@ class VapiStandIn:
         """Refuse a number; nothing is refused for now alone."""
         message = ["customer.number must be a valid phone number in the E.164 format."]
         return Answer(status=400, document={"message": message, "error": "Bad Request"})
+
+    def record(self, content: Mapping[str, Any]) -> None:
+        """Change the call."""
+        call, now = content["call"], timestamp(datetime.now(UTC))
+        call["updatedAt"] = now
+        if content["type"] == "status-update":
+            call["status"] = content["status"]
+        else:
+            call |= {"status": "ended", "endedAt": now}
+            call |= {name: content[name] for name in _OF_THE_END if name in content}
 
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Add the time, and the secret of the assistant's server."""

@@ -60,6 +60,14 @@ class VonageStandIn:
         """Refuse an impossible number for good, and for a network that is away for now."""
         return Answer(status=422, document=error_of("1430" if refusal == "refuses_for_good" else "1331"))
 
+    def record(self, content: Mapping[str, Any]) -> None:
+        """Change the record of a status."""
+        for record in self.records:
+            if record["message_id"] == content["message_uuid"]:
+                record["status"] = content["status"]
+                if "error" in content:
+                    record["error_code"] = content["error"]["type"].rpartition("#")[2]
+
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Sign a token with the hash of the body."""
         body = json.dumps({"timestamp": timestamp(now), **content}).encode()
@@ -98,8 +106,6 @@ def error_of(code: str) -> dict[str, str]:
 def _callbacks(asked: Mapping[str, Any], taken: str, course: Course) -> list[Outgoing]:
     """Return the statuses of a message, and what the contact writes back to the same address."""
     url = asked.get("webhook_url")
-    if url is None:
-        return []
     shared = {"channel": "sms", "to": asked["to"], "from": asked["from"]}
     last = "undeliverable" if course is Course.FAILED else "delivered"
     found = [

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from openapi_core.testing import MockResponse
@@ -15,11 +16,12 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.adapter import Connection, InboundMessageEvent
+from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.sent_list import SentQuery
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
 from outreach_server.stand_ins.app import ReceivedRequest, is_loopback, stand_in_app
-from outreach_server.stand_ins.base import POOL_NUMBER, Answer, Course, StandIn
+from outreach_server.stand_ins.base import POOL_NUMBER, WRITTEN_AFTER, Answer, Course, StandIn
 from tests.carriers.kit import CALLBACK_URL, callback, connection, message
 from tests.provider_documents import as_mock, check, spec
 from tests.voice.adapters import call_request
@@ -27,6 +29,9 @@ from tests.voice.adapters import call_request
 pytestmark = pytest.mark.anyio
 
 CARRIERS = ("twilio", "telnyx", "vonage")
+SENDER = "+14155550199"
+_BUSY = {"elevenlabs": CallStatus.FAILED}
+"""A conversation does not show why its call failed."""
 DAY = timedelta(days=1)
 DOCUMENTS = {one: f"{one}_messages" if one in CARRIERS else f"{one}_call" for one in STAND_INS}
 
@@ -77,8 +82,27 @@ class Played:
         return found
 
 
+async def looked_up(adapter: Any, account: Connection, outcome: DispatchOutcome) -> Any:
+    """Return what the adapter finds of a message or call: the state of the message, the status of the call."""
+    provider, name = adapter.connect(account), outcome.provider_id
+    if adapter.kind == "voice":
+        return (await provider.status(workspace_id=WORKSPACE_ID, dispatch_id="unknown", provider_id=name)).status
+    lookup = LookupRequest(
+        dispatch_id="unknown",
+        workspace_id=WORKSPACE_ID,
+        provider_id=name,
+        from_number=SENDER,
+        to=number(Course.FAILED),
+        body="x",
+        since=NOW,
+        until=NOW,
+    )
+    found = await provider.look_up(lookup)
+    return found.state, found.reason
+
+
 @asynccontextmanager
-async def served(played: Played, **changes: str) -> AsyncIterator[Any]:
+async def served(played: Played, *, callback_url: str | None = CALLBACK_URL, **changes: str) -> AsyncIterator[Any]:
     """Serve a stand-in, and open an account there whose credentials are changed."""
 
     async def account_url() -> None:
@@ -89,7 +113,7 @@ async def served(played: Played, **changes: str) -> AsyncIterator[Any]:
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http,
     ):
-        yield connection({**played.stand_in.credentials, **changes}, http=http)
+        yield connection({**played.stand_in.credentials, **changes}, http=http, callback_url=callback_url)
 
 
 def number(course: Course) -> str:
@@ -206,6 +230,29 @@ async def test_a_call_takes_its_course(provider: str, course: Course, status: Ca
     if outcome is not None:
         assert reports[-1].outcome == outcome
     assert {one.provider_id for one in reports} == {accepted.provider_id}
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("provider", STAND_INS)
+@pytest.mark.parametrize("callback_url", [None, "https://elsewhere.example/webhooks/1"])
+async def test_look_ups_show_the_end_though_no_callback_arrives(provider: str, callback_url: str | None) -> None:
+    """Of a message that fails, and of a call to a number that is busy."""
+    played = Played(provider)
+    more = {"use_reports": "yes"} if provider == "vonage" else {}
+    async with served(played, callback_url=callback_url, **more) as account:
+        outcome = await asked(played.adapter, account, number(Course.FAILED))
+        await anyio.sleep(WRITTEN_AFTER + 1)
+        end = (DispatchState.REFUSED, "temporary") if provider in CARRIERS else _BUSY.get(provider, CallStatus.BUSY)
+        assert await looked_up(played.adapter, account, outcome) == end
+
+
+async def test_a_message_at_telnyx_is_shown_as_it_was_sent() -> None:
+    """Its number and text are those of the request."""
+    played = Played("telnyx")
+    taken = await played.ask(number(Course.USUAL), body="Hello")
+    request = ReceivedRequest(method="GET", path=f"/v2/messages/{taken.provider_id}", query={}, body=b"")
+    shown = played.stand_in.answer(request).document["data"]
+    assert (shown["to"][0]["phone_number"], shown["text"]) == (number(Course.USUAL), "Hello")
 
 
 @pytest.mark.parametrize(("provider", "count"), [("retell", 100), ("retell", 101), ("twilio", 1001)])
