@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 import attrs
 
+from outreach.core.copying import copy_with
 from outreach.core.extras import needed_for
 from outreach.errors import ConfigError
 from outreach.models.states import WorkspaceMode
@@ -323,9 +325,9 @@ class ProviderRequest:
     driven: tuple[str, str] | None = None
     sandbox_provider: str | None = None
 
-    @property
+    @cached_property
     def observed(self) -> Dispatch:
         """The dispatch for the instrumentation, with the provider that takes it."""
         if self.sandbox_provider is None:
             return self.dispatch
-        return attrs.evolve(self.dispatch, provider=self.sandbox_provider)
+        return copy_with(self.dispatch, provider=self.sandbox_provider)
