@@ -134,6 +134,8 @@ async def test_a_disabled_user_is_out_at_once_and_stays_out(engine: Outreach, ac
         await engine.users.reset(ann.id)
     await engine.users.enable(ann.id)
     assert await engine.sessions.find(session.token) is None
+    with pytest.raises(Unauthorized):
+        await engine.users.accept(link.token, password=OTHER)
     assert (await engine.sessions.sign_in(ann.email, PASSWORD)).user.id == ann.id
 
 
@@ -163,6 +165,7 @@ async def test_an_invitation_is_used_once_and_makes_the_user(engine: Outreach, a
     assert [one.used_at is None async for one in engine.users.iter_invitations(acme.id)] == [False]
     done = [(action, actor) for action, actor, _ in await actions(engine, acme.id)]
     assert done[:2] == [("user.role", f"user:{ben.id}"), ("user.invite", "user:x")]
+    assert (await actions(engine, acme.id))[0][2] == "manager, invited by user:x"
 
 
 async def test_a_link_expires_and_is_withdrawn(engine: Outreach, acme: Workspace, clock: ManualClock) -> None:
@@ -199,6 +202,36 @@ async def test_an_invitation_takes_nobodys_account(engine: Outreach, acme: Works
         await engine.users.join(made.token, user.id)
         assert (await engine.users.get_roles(user.id))[other.id] == "viewer"
     assert (await engine.sessions.sign_in(ann.email, PASSWORD)).user.id == ann.id
+
+
+@pytest.mark.parametrize("role", [None, Role.AGENT, Role.VIEWER])
+async def test_a_set_role_withdraws_the_invitations_of_its_user(
+    engine: Outreach, acme: Workspace, role: Role | None
+) -> None:
+    """An earlier link brings no other role back, also where the role stays; other links stay valid."""
+    other = await engine.workspaces.create(NewWorkspace(name="Other"))
+    ann = await user_of(engine, acme.id, Role.VIEWER)
+    early = await engine.users.invite(acme.id, ann.email, Role.MANAGER)
+    kept = [
+        await engine.users.invite(acme.id, "ben@acme.example", Role.AGENT),
+        await engine.users.invite(other.id, ann.email, Role.AGENT),
+    ]
+    await engine.users.set_role(acme.id, ann.id, role)
+    with pytest.raises(Unauthorized):
+        await engine.users.join(early.token, ann.id)
+    assert (await engine.users.get_roles(ann.id)).get(acme.id) == role
+    for one in kept:
+        await engine.users.get_invitation(one.token)
+
+
+async def test_an_accepted_invitation_withdraws_the_others_of_its_address(engine: Outreach, acme: Workspace) -> None:
+    """Of two links for one person the first that is opened counts."""
+    mistake = await engine.users.invite(acme.id, "ben@acme.example", Role.MANAGER)
+    meant = await engine.users.invite(acme.id, "ben@acme.example", Role.VIEWER)
+    ben = await engine.users.accept(meant.token, password=PASSWORD)
+    with pytest.raises(Unauthorized):
+        await engine.users.join(mistake.token, ben.id)
+    assert await engine.users.get_roles(ben.id) == {acme.id: "viewer"}
 
 
 async def test_an_owner_makes_no_link_to_an_account_with_more_rights(engine: Outreach, acme: Workspace) -> None:

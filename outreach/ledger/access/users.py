@@ -65,9 +65,27 @@ def note(
 
 
 def set_role(
-    tx: Transaction, workspace_id: str, user_id: str, role: Role | None, *, now: datetime, actor: str
+    tx: Transaction,
+    workspace_id: str,
+    user_id: str,
+    role: Role | None,
+    *,
+    now: datetime,
+    actor: str,
+    invited_by: str | None = None,
 ) -> Membership | None:
     """Give a user a role in a workspace, or None; a change ends the user's sessions.
+
+    The user's open invitations to the workspace are withdrawn: each would bring an earlier role back.
+
+    Args:
+        tx: The transaction.
+        workspace_id: The workspace.
+        user_id: The user.
+        role: The role; None to remove the user from the workspace.
+        now: The current time.
+        actor: Recorded in the audit trail.
+        invited_by: The maker of the invitation that the user accepts, for the audit trail; None without one.
 
     Raises:
         NotFound: There is no such workspace or user.
@@ -75,6 +93,9 @@ def set_role(
     """
     workspace_of(tx, workspace_id)
     user = user_of(tx, user_id)
+    for one in tx.invitations.list(workspace_id):
+        if one.used_at is None and one.email == user.email:
+            use(tx, one, now)
     known = tx.memberships.get(workspace_id, user_id)
     if (known.role if known is not None else None) == role:
         return known
@@ -89,7 +110,8 @@ def set_role(
         after = Membership(workspace_id=workspace_id, user_id=user_id, role=role, created_at=created_at)
         tx.memberships.put(after)
     tx.sessions.end_of_user(user_id, now)
-    note(tx, user, "user.role", now=now, actor=actor, detail=role or "none", workspace_id=workspace_id)
+    detail = (role or "none") + (f", invited by {invited_by}" if invited_by is not None else "")
+    note(tx, user, "user.role", now=now, actor=actor, detail=detail, workspace_id=workspace_id)
     return after
 
 
@@ -106,7 +128,7 @@ def set_operator(tx: Transaction, user_id: str, operator: bool, *, now: datetime
 
 
 def disable(tx: Transaction, user_id: str, *, disabled: bool, now: datetime, actor: str) -> StoredUser:
-    """Disable or enable a user; to disable ends the sessions.
+    """Disable or enable a user; to disable ends the sessions, and withdraws the links to a new password.
 
     Raises:
         NotFound: There is no such user.
@@ -121,6 +143,7 @@ def disable(tx: Transaction, user_id: str, *, disabled: bool, now: datetime, act
                 _require_other_owner(tx, membership.workspace_id, user)
                 _withdraw_made_by(tx, user_id, membership.workspace_id, now)
         tx.sessions.end_of_user(user_id, now)
+        withdraw_resets(tx, user_id, now)
     after = attrs.evolve(user, disabled_at=now if disabled else None)
     tx.users.update(after)
     note(tx, user, "user.disable" if disabled else "user.enable", now=now, actor=actor)

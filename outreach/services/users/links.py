@@ -320,8 +320,15 @@ class Links:
     def _join(self, tx: Transaction, invitation: Invitation, user: StoredUser) -> None:
         if invitation.workspace_id is None or invitation.role is None:
             return
-        now = self._users.services.now()
-        operations.set_role(tx, invitation.workspace_id, user.id, invitation.role, now=now, actor=f"user:{user.id}")
+        operations.set_role(
+            tx,
+            invitation.workspace_id,
+            user.id,
+            invitation.role,
+            now=self._users.services.now(),
+            actor=f"user:{user.id}",
+            invited_by=invitation.made_by,
+        )
 
     def _make(
         self,

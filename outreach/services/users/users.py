@@ -137,7 +137,8 @@ class Users(Links, SecondFactors):
     async def set_role(self, workspace_id: str, user_id: str, role: Role | None, *, actor: str = "library") -> User:
         """Give a user a role in a workspace, or None to remove the user from it.
 
-        A change ends the user's sessions, in every process within a second: the next login has the new rights.
+        A change ends the user's sessions, in every process within a second: the next login has the new rights. The
+        user's open invitations to the workspace are withdrawn.
 
         Raises:
             NotFound: There is no such workspace or user.
@@ -169,7 +170,7 @@ class Users(Links, SecondFactors):
         )
 
     async def disable(self, user_id: str, *, workspace_id: str | None = None, actor: str = "library") -> User:
-        """Disable a user, whose sessions end: in every process within a second.
+        """Disable a user, whose sessions end: in every process within a second. Links to a new password are withdrawn.
 
         Args:
             user_id: The user.
