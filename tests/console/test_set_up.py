@@ -157,9 +157,12 @@ PROVED: Final = {
     *(("accounts", name) for name in ("connect", "replace", "remove")),
     *(("webhooks", name) for name in ("create", "update", "rotate", "remove")),
     *(("keys", name) for name in ("create", "revoke")),
-    *(("users", name) for name in ("invite", "role", "reset", "disable", "enable", "leave")),
+    *(("users", name) for name in ("invite", "role", "sessions", "reset", "disable", "enable", "leave")),
     *(("system-workspaces", name) for name in ("create", "update")),
-    *(("system-users", name) for name in ("create", "reset", "second-factor", "disable", "enable", "operator")),
+    *(
+        ("system-users", name)
+        for name in ("create", "sessions", "reset", "second-factor", "disable", "enable", "operator")
+    ),
     ("settings", "retention"),
 }
 """Actions for which the password is asked again."""
@@ -762,11 +765,12 @@ async def test_an_account_that_cannot_be_used_says_why(place: Place) -> None:
     assert "OUTREACH_SECRET_KEY" in (await place.page(account, "owner")).root.text
 
 
-@pytest.mark.parametrize("action", ["reset", "disable"])
+@pytest.mark.parametrize("action", ["sessions", "reset", "disable"])
 async def test_an_owner_has_no_power_over_those_with_more_rights(place: Place, action: str) -> None:
     """A person with rights in another workspace is an operator's matter, and the page says so."""
     theirs = await place.engine.workspaces.create(NewWorkspace(name="Other"))
     await place.engine.users.set_role(theirs.id, place.ids["users"], Role.VIEWER)
+    await place.engine.sessions.begin(place.ids["users"])
     path = f"{MOUNT}/w/{place.workspace}/users/{place.ids['users']}"
     answer = await place.post(path, {"action": action}, "owner")
     assert (answer.status_code, "only an operator" in answer.text) == (409, True)

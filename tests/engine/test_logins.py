@@ -19,7 +19,7 @@ from outreach.core.vault import Vault
 from outreach.errors import ConfigError, LoginThrottled, OutreachError, Unauthorized
 from outreach.ledger.access import logins
 from outreach.ledger.leases import leases
-from outreach.models import NewUser, SignedIn, User
+from outreach.models import NewUser, Role, SignedIn, User
 from outreach.models.work import DatabaseHome
 from outreach.rules.throttling import FREE_FAILURES, network_of
 from outreach.testing.clock import ManualClock
@@ -133,6 +133,21 @@ async def test_a_session_is_ended_by_its_user_alone(engine: Outreach, ann: User)
     assert await engine.sessions.find(here.token) is not None
     assert await engine.sessions.end_all(ann.id) == 1
     assert await engine.sessions.find(here.token) is None
+
+
+async def test_an_owner_ends_no_sessions_of_those_with_more_rights(engine: Outreach, ann: User) -> None:
+    """A person with rights elsewhere, or an operator, is an operator's matter."""
+    acme, other = [await engine.workspaces.create(NewWorkspace(name=name)) for name in ("Acme", "Other")]
+    await engine.users.set_role(acme.id, ann.id, Role.AGENT)
+    with pytest.raises(NotFound):
+        await engine.sessions.end_all(ann.id, workspace_id=other.id)
+    await engine.sessions.begin(ann.id)
+    assert await engine.sessions.end_all(ann.id, workspace_id=acme.id) == 1
+    await engine.users.set_role(other.id, ann.id, Role.VIEWER)
+    session = await engine.sessions.begin(ann.id)
+    with pytest.raises(Conflict, match="only an operator"):
+        await engine.sessions.end_all(ann.id, workspace_id=acme.id)
+    assert await engine.sessions.find(session.token) is not None
 
 
 async def test_a_session_gets_another_secret(engine: Outreach, ann: User) -> None:

@@ -281,21 +281,28 @@ class Sessions:
 
         return await context.storage.write(operation)
 
-    async def end_all(self, user_id: str, *, but: str | None = None, actor: str = "library") -> int:
+    async def end_all(
+        self, user_id: str, *, workspace_id: str | None = None, but: str | None = None, actor: str = "library"
+    ) -> int:
         """End the sessions of a user in every process within a second; return how many.
 
         Args:
             user_id: The user.
+            workspace_id: The workspace whose owner does it: then the user must have no rights outside it. None for the
+                user and for an operator.
             but: The session that goes on; None for none.
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such user.
+            NotFound: There is no such user, in this workspace.
+            Conflict: The user has rights outside the workspace.
         """
         context = self._users.services
 
         def operation(tx: Transaction) -> int:
             now = context.now()
+            if workspace_id is not None:
+                operations.require_member(tx, workspace_id, user_id)
             user = operations.user_of(tx, user_id)
             ended = tx.sessions.end_of_user(user_id, now, but=but or "")
             if ended:

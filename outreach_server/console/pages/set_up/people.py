@@ -327,7 +327,10 @@ async def _remove_role(sent: Sent) -> Result:
 
 
 async def _end_sessions(sent: Sent) -> Result:
-    await sent.engine.sessions.end_all(sent.one.id, but=sent.visit.user.session, actor=sent.actor)
+    visit = sent.visit
+    await sent.engine.sessions.end_all(
+        sent.one.id, workspace_id=_place(visit), but=visit.user.session, actor=sent.actor
+    )
     return Result()
 
 
@@ -378,6 +381,7 @@ def _deeds_of_logins() -> Sequence[Deed]:
             label="End all sessions",
             command="users sessions",
             do=_end_sessions,
+            proof=True,
             done="All sessions are ended.",
             possible=lambda on: bool(on.one.sessions),
         ),
