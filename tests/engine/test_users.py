@@ -264,6 +264,47 @@ async def test_an_owner_disables_nobody_with_more_rights(engine: Outreach, acme:
     assert (await engine.users.get(ann.id)).disabled_at is not None
 
 
+async def test_the_trail_of_a_workspace_has_what_its_owner_does_to_a_persons_account(
+    engine: Outreach, acme: Workspace
+) -> None:
+    """What an operator or the person does is of no workspace."""
+    ann = await user_of(engine, acme.id, Role.AGENT)
+    await engine.sessions.begin(ann.id)
+    before = await actions(engine, acme.id)
+    users = engine.users
+    for act in (users.reset, users.reset, engine.sessions.end_all, users.disable, users.enable):
+        await act(ann.id, workspace_id=acme.id, actor="user:x")
+    trail = await actions(engine, acme.id)
+    assert [(action, actor) for action, actor, _ in reversed(trail[: -len(before)])] == [
+        ("user.reset", "user:x"),
+        ("user.withdraw", "user:x"),
+        ("user.reset", "user:x"),
+        ("session.end", "user:x"),
+        ("user.withdraw", "user:x"),
+        ("user.disable", "user:x"),
+        ("user.enable", "user:x"),
+    ]
+    await users.accept((await users.reset(ann.id)).token, password=OTHER)
+    await users.disable(ann.id)
+    assert await actions(engine, acme.id) == trail
+
+
+async def test_the_trail_has_each_link_that_a_change_of_a_role_withdraws(engine: Outreach, acme: Workspace) -> None:
+    """Those to the person, and those that an owner made; of an account elsewhere it has none."""
+    other = await engine.workspaces.create(NewWorkspace(name="Other"))
+    ann = await user_of(engine, acme.id, Role.OWNER)
+    ben, cem = [await user_of(engine, one.id, Role.OWNER, f"{one.name}@b.example") for one in (acme, other)]
+    to_ann = await engine.users.invite(acme.id, ann.email, Role.MANAGER)
+    by_ann = await engine.users.invite(acme.id, "eve@acme.example", Role.OWNER, actor=f"user:{ann.id}")
+    for one in (ben, cem):
+        await engine.users.reset(one.id, actor=f"user:{ann.id}")
+    await engine.users.set_role(acme.id, ann.id, Role.VIEWER, actor="user:x")
+    found = {one.subject async for one in engine.audit.iter_all(acme.id) if one.action == "user.withdraw"}
+    assert found == {to_ann.invitation.id, by_ann.invitation.id, ben.id}
+    everywhere = [one.subject async for one in engine.audit.iter_all() if one.action == "user.withdraw"]
+    assert sorted(everywhere) == sorted([*found, cem.id])
+
+
 async def test_who_is_no_owner_any_more_has_no_link_in_reserve(engine: Outreach, acme: Workspace) -> None:
     """An invitation that was made in advance would be the way back."""
     await user_of(engine, acme.id, Role.OWNER, "ben@acme.example")

@@ -95,13 +95,13 @@ def set_role(
     user = user_of(tx, user_id)
     for one in tx.invitations.list(workspace_id):
         if one.used_at is None and one.email == user.email:
-            use(tx, one, now)
+            withdraw(tx, one, now=now, actor=actor, workspace_id=workspace_id)
     known = tx.memberships.get(workspace_id, user_id)
     if (known.role if known is not None else None) == role:
         return known
     if known is not None and known.role is Role.OWNER:
         _require_other_owner(tx, workspace_id, user)
-        _withdraw_made_by(tx, user_id, workspace_id, now)
+        _withdraw_made_by(tx, user_id, workspace_id, now=now, actor=actor)
     after = None
     if role is None:
         tx.memberships.delete(workspace_id, user_id)
@@ -127,8 +127,18 @@ def set_operator(tx: Transaction, user_id: str, operator: bool, *, now: datetime
     return after
 
 
-def disable(tx: Transaction, user_id: str, *, disabled: bool, now: datetime, actor: str) -> StoredUser:
+def disable(
+    tx: Transaction, user_id: str, *, disabled: bool, now: datetime, actor: str, workspace_id: str | None
+) -> StoredUser:
     """Disable or enable a user; to disable ends the sessions, and withdraws the links to a new password.
+
+    Args:
+        tx: The transaction.
+        user_id: The user.
+        disabled: Whether to disable the user.
+        now: The current time.
+        actor: Recorded in the audit trail.
+        workspace_id: The workspace whose owner does it, for the audit trail; None for an operator.
 
     Raises:
         NotFound: There is no such user.
@@ -141,12 +151,13 @@ def disable(tx: Transaction, user_id: str, *, disabled: bool, now: datetime, act
         for membership in tx.memberships.of_user(user_id):
             if membership.role is Role.OWNER:
                 _require_other_owner(tx, membership.workspace_id, user)
-                _withdraw_made_by(tx, user_id, membership.workspace_id, now)
+                _withdraw_made_by(tx, user_id, membership.workspace_id, now=now, actor=actor)
         tx.sessions.end_of_user(user_id, now)
-        withdraw_resets(tx, user_id, now)
+        withdraw_resets(tx, user_id, now=now, actor=actor, workspace_id=workspace_id)
     after = attrs.evolve(user, disabled_at=now if disabled else None)
     tx.users.update(after)
-    note(tx, user, "user.disable" if disabled else "user.enable", now=now, actor=actor)
+    action = "user.disable" if disabled else "user.enable"
+    note(tx, user, action, now=now, actor=actor, workspace_id=workspace_id)
     return after
 
 
@@ -158,11 +169,13 @@ def _require_other_owner(tx: Transaction, workspace_id: str, user: StoredUser) -
         raise Conflict(f"This user is the last owner of workspace {workspace_id}. Make another user an owner first.")
 
 
-def _withdraw_made_by(tx: Transaction, user_id: str, workspace_id: str, now: datetime) -> None:
+def _withdraw_made_by(tx: Transaction, user_id: str, workspace_id: str, *, now: datetime, actor: str) -> None:
     """Withdraw the links of somebody who is no owner any more, who may have made some in advance."""
     for one in (*tx.invitations.list(workspace_id), *tx.invitations.list(None)):
         if one.used_at is None and one.made_by == f"user:{user_id}":
-            use(tx, one, now)
+            # An operator may have made a link to the account of a user of another workspace.
+            is_here = one.user_id is None or tx.memberships.get(workspace_id, one.user_id) is not None
+            withdraw(tx, one, now=now, actor=actor, workspace_id=workspace_id if is_here else None)
 
 
 def require_member(tx: Transaction, workspace_id: str, user_id: str) -> None:
@@ -217,11 +230,27 @@ def use(tx: Transaction, invitation: Invitation, now: datetime) -> None:
     tx.invitations.update(attrs.evolve(invitation, used_at=now))
 
 
-def withdraw_resets(tx: Transaction, user_id: str, now: datetime) -> None:
+def note_link(
+    tx: Transaction, invitation: Invitation, action: str, *, now: datetime, actor: str, workspace_id: str | None
+) -> None:
+    """Append to the audit log what was done with a link."""
+    subject, detail = invitation.user_id or invitation.id, invitation.role
+    record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail)
+
+
+def withdraw(tx: Transaction, invitation: Invitation, *, now: datetime, actor: str, workspace_id: str | None) -> None:
+    """Withdraw a link, so that it is not valid any more."""
+    use(tx, invitation, now)
+    note_link(tx, invitation, "user.withdraw", now=now, actor=actor, workspace_id=workspace_id)
+
+
+def withdraw_resets(
+    tx: Transaction, user_id: str, *, now: datetime, actor: str, workspace_id: str | None = None
+) -> None:
     """Withdraw the links by which a user may choose a password."""
     for one in tx.invitations.list(None):
         if one.user_id == user_id and one.used_at is None:
-            use(tx, one, now)
+            withdraw(tx, one, now=now, actor=actor, workspace_id=workspace_id)
 
 
 def set_password(
@@ -231,18 +260,20 @@ def set_password(
     after = attrs.evolve(user, password=hashed)
     tx.users.update(after)
     tx.sessions.end_of_user(user.id, now, but=but)
-    withdraw_resets(tx, user.id, now)
+    withdraw_resets(tx, user.id, now=now, actor=actor)
     note(tx, user, "user.password", now=now, actor=actor)
     return after
 
 
-def remove_second_factor(tx: Transaction, user: StoredUser, *, now: datetime, actor: str) -> StoredUser:
+def remove_second_factor(
+    tx: Transaction, user: StoredUser, *, now: datetime, actor: str, workspace_id: str | None = None
+) -> StoredUser:
     """Remove a user's second factor and the recovery codes."""
     after = attrs.evolve(user, totp=None, totp_since=None, totp_step=None)
     tx.users.update(after)
     tx.recovery_codes.replace(user.id, [])
     if user.totp_since is not None:
-        note(tx, user, "user.second_factor", now=now, actor=actor, detail="removed")
+        note(tx, user, "user.second_factor", now=now, actor=actor, detail="removed", workspace_id=workspace_id)
     return after
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -12,7 +12,7 @@ import attrs
 from outreach.errors import Conflict, NotFound
 from outreach.ledger import common
 from outreach.ledger.access import users as operations
-from outreach.ledger.common import record_audit, workspace_of
+from outreach.ledger.common import workspace_of
 from outreach.models.base import Page
 from outreach.models.fields import OneOf, check_value
 from outreach.models.user import (
@@ -77,7 +77,7 @@ class Links:
 
         def operation(tx: Transaction) -> CreatedInvitation:
             workspace_of(tx, workspace_id)
-            self._insert(tx, made.invitation, "user.invite")
+            self._insert(tx, made.invitation, "user.invite", workspace_id)
             return made
 
         return await Idempotency(self._users.services).written_once(
@@ -123,12 +123,12 @@ class Links:
             if user.disabled_at is not None:
                 raise Conflict("This user is disabled. Enable the user first.")
             if second_factor:
-                user = operations.remove_second_factor(tx, user, now=now, actor=actor)
+                user = operations.remove_second_factor(tx, user, now=now, actor=actor, workspace_id=workspace_id)
                 tx.users.update(attrs.evolve(user, password=None))
                 tx.sessions.end_of_user(user_id, now)
-            operations.withdraw_resets(tx, user_id, now)
+            operations.withdraw_resets(tx, user_id, now=now, actor=actor, workspace_id=workspace_id)
             made = self._make("reset", _RESET_FOR, actor, email=user.email, user_id=user_id)
-            self._insert(tx, made.invitation, "user.reset")
+            self._insert(tx, made.invitation, "user.reset", workspace_id)
             return made
 
         return await context.storage.write(operation)
@@ -148,7 +148,7 @@ class Links:
                 if one.kind == "setup" and one.used_at is None:
                     operations.use(tx, one, context.now())
             made = self._make("setup", _SETUP_FOR, actor)
-            self._insert(tx, made.invitation, "setup.open")
+            self._insert(tx, made.invitation, "setup.open", None)
             return made
 
         if await context.storage.read(lambda tx: tx.users.exists_any()):
@@ -306,8 +306,7 @@ class Links:
             if found is None or found.workspace_id != workspace.id:
                 raise NotFound("invitation", invitation_id)
             if found.used_at is None:
-                operations.use(tx, found, now)
-                _audit(tx, found, "user.withdraw", now=now, actor=actor)
+                operations.withdraw(tx, found, now=now, actor=actor, workspace_id=workspace.id)
             return attrs.evolve(found, used_at=found.used_at or now)
 
         return await context.storage.write(operation)
@@ -357,18 +356,7 @@ class Links:
         )
         return CreatedInvitation(invitation=invitation, token=token)
 
-    def _insert(self, tx: Transaction, invitation: Invitation, action: str) -> None:
-        _audit(tx, invitation, action, now=invitation.created_at, actor=invitation.made_by)
+    def _insert(self, tx: Transaction, invitation: Invitation, action: str, workspace_id: str | None) -> None:
+        actor = invitation.made_by
+        operations.note_link(tx, invitation, action, now=invitation.created_at, actor=actor, workspace_id=workspace_id)
         tx.invitations.insert(invitation)
-
-
-def _audit(tx: Transaction, invitation: Invitation, action: str, *, now: datetime, actor: str) -> None:
-    record_audit(
-        tx,
-        now=now,
-        workspace_id=invitation.workspace_id,
-        actor=actor,
-        action=action,
-        subject=invitation.user_id or invitation.id,
-        detail=invitation.role,
-    )

@@ -306,7 +306,8 @@ class Sessions:
             user = operations.user_of(tx, user_id)
             ended = tx.sessions.end_of_user(user_id, now, but=but or "")
             if ended:
-                operations.note(tx, user, "session.end", now=now, actor=actor, detail=f"{ended} sessions")
+                detail = f"{ended} sessions"
+                operations.note(tx, user, "session.end", now=now, actor=actor, detail=detail, workspace_id=workspace_id)
             return ended
 
         return await context.storage.write(operation)

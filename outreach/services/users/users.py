@@ -199,7 +199,8 @@ class Users(Links, SecondFactors):
         def operation(tx: Transaction) -> User:
             if workspace_id is not None:
                 operations.require_member(tx, workspace_id, user_id)
-            after = operations.disable(tx, user_id, disabled=disabled, now=context.now(), actor=actor)
+            now = context.now()
+            after = operations.disable(tx, user_id, disabled=disabled, now=now, actor=actor, workspace_id=workspace_id)
             return operations.shown(after)
 
         return await context.storage.write(operation)
