@@ -257,9 +257,11 @@ def _obstacle_of(
 ) -> Problem | None:
     current = tx.schedules.get(schedule.workspace_id, schedule.id) or schedule
     template = tx.campaigns.get(schedule.workspace_id, schedule.template_id)
-    if template is None:
-        return Problem(code="not_ready", message="The campaign that its runs are like is gone.")
-    return obstacle(current, template, run, workspace_of(tx, schedule.workspace_id), found, made.contacts or 0)
+    source = tx.campaigns.get(schedule.workspace_id, schedule.source_id)
+    if template is None or source is None:
+        return Problem(code="not_ready", message="The campaign that its runs are like, or that of its list, is gone.")
+    workspace = workspace_of(tx, schedule.workspace_id)
+    return obstacle(current, template, source, run, workspace, found, made.contacts or 0)
 
 
 def _words(error: Exception) -> str:

@@ -92,13 +92,20 @@ def due_time(schedule: Schedule) -> datetime | None:
 
 
 def obstacle(
-    schedule: Schedule, template: Campaign, run: Campaign, workspace: Workspace, found: Preflight, contacts: int
+    schedule: Schedule,
+    template: Campaign,
+    source: Campaign,
+    run: Campaign,
+    workspace: Workspace,
+    found: Preflight,
+    contacts: int,
 ) -> Problem | None:
     """Return why a run is not started, by its preflight; None if it is.
 
     Args:
         schedule: The schedule.
         template: The campaign that the run is like.
+        source: The campaign whose contacts the run gets.
         run: The campaign of the run: one that a person has changed is another one than was approved.
         workspace: Its limits of approval.
         found: The preflight of the run.
@@ -117,7 +124,7 @@ def obstacle(
         cost = "is not known" if amount is None else f"is {amount:,.2f}"
         return Problem(code="cost", message=f"Its cost {cost}, and max_cost is {schedule.max_cost:,}.")
     is_changed = is_person(run.changed_by or "") and approval_reason(workspace, contacts=found.contacts, amount=amount)
-    if is_changed or needs_approval(schedule, template, workspace, found.contacts, amount):
+    if is_changed or needs_approval(schedule, template, source, workspace, found.contacts, amount):
         message = "A second person has to approve the schedule, or its limits, or the campaign that its runs are like."
         return Problem(code="awaits_approval", message=message)
     return None
@@ -129,14 +136,20 @@ def amount_of(found: Preflight) -> Decimal | None:
 
 
 def needs_approval(
-    schedule: Schedule, template: Campaign, workspace: Workspace, contacts: int, amount: Decimal | None
+    schedule: Schedule,
+    template: Campaign,
+    source: Campaign,
+    workspace: Workspace,
+    contacts: int,
+    amount: Decimal | None,
 ) -> bool:
     """Return whether the start of a run needs approval that the schedule does not have.
 
     As with campaigns, only what a person at a console has set up needs it.
     """
     reason = approval_reason(workspace, contacts=contacts, amount=amount)
-    if reason is None or not any(is_person(one or "") for one in (schedule.changed_by, template.changed_by)):
+    changed_by = (schedule.changed_by, template.changed_by, source.changed_by)
+    if reason is None or not any(is_person(one or "") for one in changed_by):
         return False
     known = schedule.approval
     if known is None or (known.revision, known.template_revision) != (schedule.revision, template.revision):

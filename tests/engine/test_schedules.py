@@ -430,6 +430,23 @@ async def test_a_schedule_of_a_person_needs_the_approval_of_another_one(place: P
     assert (paused.state, paused.reason) == ("paused", "awaits_approval")
 
 
+async def test_who_filled_the_list_of_a_schedule_does_not_approve_it(place: Place) -> None:
+    """A person who adds contacts counts as one who has changed the schedule, also where a program has made it."""
+    await place.engine.workspaces.update(place.workspace, WorkspaceUpdate(approve_over_contacts=2))
+    audience = await place.campaign(name="People")
+    schedule = await place.schedule(audience_id=audience.id)
+    people = [NewRecipient(phone_number="+13035550177")]
+    await place.engine.campaigns.add_recipients(place.workspace, audience.id, people, actor=ANN)
+    await place.at(NINE)
+    assert await place.states(schedule) == [("blocked", "awaits_approval")]
+    limits = NewScheduleApproval(revision=schedule.revision, most_contacts=9)
+    with pytest.raises(Conflict, match="another person"):
+        await place.engine.schedules.approve(place.workspace, schedule.id, limits, actor=ANN)
+    await place.engine.schedules.approve(place.workspace, schedule.id, limits, actor=BEN)
+    await place.at(NINE + DAY)
+    assert [state for state, _ in await place.states(schedule)] == ["blocked", "started"]
+
+
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 async def test_a_run_that_a_person_changes_before_its_start_is_not_the_one_approved(
     place: Place, monkeypatch: pytest.MonkeyPatch, when: str

@@ -226,18 +226,20 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         """Approve the runs of a schedule, as far as they stay within limits (docs/users.md#approval-of-starts).
 
         Raises:
-            NotFound: The workspace has no such schedule, or the campaign that its runs are like is gone.
-            Conflict: The schedule has changed meanwhile, or this actor has changed it, or that campaign, last.
+            NotFound: The workspace has no such schedule, or one of its campaigns is gone.
+            Conflict: The schedule has changed meanwhile, or this actor has changed it or one of its campaigns last.
         """
         check_kind("new", new, NewScheduleApproval)
 
         def change(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
             template = campaign_of(tx, workspace_id, schedule.template_id)
+            source = campaign_of(tx, workspace_id, schedule.source_id)
             if schedule.revision != new.revision:
                 raise Conflict("The schedule has changed meanwhile, so nothing was approved. Look at it again.")
-            if actor in {schedule.changed_by, template.changed_by}:
+            if actor in {schedule.changed_by, template.changed_by, source.changed_by}:
                 raise Conflict(
-                    "The person who changed a schedule or its campaign last cannot approve it: another person has to."
+                    "The person who changed a schedule, its campaign or its contacts last cannot approve it: another "
+                    "person has to."
                 )
             made = ScheduleApproval(
                 revision=schedule.revision,

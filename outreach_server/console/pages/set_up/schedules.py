@@ -80,7 +80,7 @@ class SchedulesNoun(ResourceNoun):
                 do=_approve,
                 changes=True,
                 done="Runs within these limits need no other approval.",
-                effect="Another person than the one who changed the schedule, or its campaign, last has to do it.",
+                effect="Nobody who changed the schedule, its campaign or its contacts last can do it.",
                 possible=_needs_approval,
             ),
             attrs.evolve(
