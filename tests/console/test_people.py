@@ -81,6 +81,23 @@ async def test_who_waits_comes_first_and_an_answer_opens_the_next(house: House, 
     assert "Got a message from agent" in (await house.page(path_of("inbox", BEN))).root.text
 
 
+async def test_the_first_message_to_a_number_takes_the_right_to_start(house: House) -> None:
+    """An agent answers those who have written; for others the page has no form, and one sends nothing."""
+    path = path_of("inbox", ANN)
+    for role in (Role.MANAGER, Role.OWNER):
+        assert "answer" in (await house.page(path, person=role)).buttons
+    page = await house.page(path, person="agent")
+    assert (page.buttons, "your role cannot write first" in page.root.text) == (set(), True)
+    form = {"action": "answer", "key": "none", "body": "Hi"}
+    assert (await house.post(path, form, person="agent")).status_code == 403
+    assert not (await house.engine.messages.list(house.workspace)).items
+    assert (await house.post(path, form, person="manager")).status_code == 303
+    assert (await house.post(path, form, person="agent")).status_code == 403
+    await house.engine.messages.receive(house.workspace, from_number=ANN, to=SENDER, body="Who is it?")
+    form = {**fields(await house.page(path, person="agent"), "answer"), "body": "Acme"}
+    assert (await house.post(path, form, person="agent")).status_code == 303
+
+
 async def test_an_answer_is_sent_once(house: House, story: Story) -> None:
     """A form that is sent twice sends one message."""
     path = path_of("inbox", BEN)

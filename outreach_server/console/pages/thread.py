@@ -11,6 +11,7 @@ from outreach import Conflict, InvalidRequest, NewMessage
 from outreach.errors import RecipientUnsubscribed
 from outreach.models import HistoryItem
 from outreach.server_support import JoinedReads
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.inbox import next_unanswered
 from outreach_server.console.pages.new.steps import key_of
@@ -41,10 +42,13 @@ async def act(visit: Visit) -> Response:
     """Send an answer from the number that the person wrote to, and open the next reply that waits for one.
 
     The form's key is the newest message that it shows: one answer is sent to it, also if two people answer at once.
+    Where the person has not written, it is no answer, and takes the right to start.
     """
     phone = phone_of(visit)
     name, key = visit.chosen("answer"), key_of(visit)
     items = await _items(visit, phone)
+    if _ours(items) is None:
+        visit.require(Right.START)
     # Browsers send a line break as two characters, which would count in the message.
     body = visit.form.get("body", "").replace("\r\n", "\n").strip()
     if not body:
@@ -127,6 +131,7 @@ async def _page(
     items = items or (() if history is None else history.result())
     stops = entry is not None and entry.stops("sms")
     path = visit.request.path_params["phone"]
+    ours = _ours(items)
     return visit.page(
         "thread",
         title="Thread",
@@ -142,6 +147,7 @@ async def _page(
         days=days_of(visit, reversed(items), await _senders(visit, items, named.result())),
         more=len(items) == SHOWN,
         body=visit.form.get("body", ""),
-        ours=_ours(items) or "",
+        ours=ours or "",
+        may_write=ours is not None or visit.may(Right.START),
         key=_newest(items),
     )
