@@ -79,6 +79,7 @@ async def probe_account(
 
     Returns:
         The response if it is the provider's and successful; else a failed check that says what to do, without secrets.
+        It quotes the provider only where the account has the usual base URL.
     """
     import httpx
 
@@ -97,10 +98,11 @@ async def probe_account(
     if status in _WORDS:
         return not_ok(_WORDS[status].format(provider=provider, status=status), _FAULTS.get(status, "refused"))
     if response.is_client_error:
-        secrets = [connection.credentials.get(field.name) for field in fields if field.secret]
-        message = _provider_message(
-            _json(response), [*filter(None, secrets), request.headers.get("authorization", "").split(" ")[-1]]
-        )
+        secrets = [connection.credentials.get(field.name, "") for field in fields if field.secret]
+        secrets.append(request.headers.get("authorization", "").split(" ")[-1])
+        # Another base may be the address of an internal service, whose words an owner must not read.
+        is_usual = API_BASE.name not in connection.credentials
+        message = _provider_message(_json(response), secrets) if is_usual else None
         words = _UNKNOWN if status == httpx.codes.NOT_FOUND else _REFUSED
         quoted = f" {provider} says: {message}" if message else ""
         return not_ok(words.format(provider=provider, status=status) + quoted, "refused")

@@ -153,6 +153,17 @@ async def test_a_provider_that_says_more_is_quoted_without_secrets(refusal: Any,
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("provider", sorted(ACCOUNTS))
+async def test_an_answer_from_another_address_is_not_quoted(provider: str) -> None:
+    """`api_base` may be the address of an internal service: only the status is shown."""
+    account = {**ACCOUNTS[provider], "api_base": "http://127.0.0.1:9"}
+    for status in (404, 422):
+        found = await check(provider, account, httpx.Response(status, json={"message": "internal"}))
+        assert (str(status) in found.message, "internal" in found.message) == (True, False)
+        assert found.message.endswith("check the ids and api_base.")
+
+
+@pytest.mark.anyio
 async def test_a_secret_is_not_quoted_as_it_was_sent_either() -> None:
     """In the header of HTTP Basic it is written otherwise."""
     account = ACCOUNTS["twilio"]
