@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from outreach.insight.schedule_runs import ScheduleRuns
     from outreach.insight.status import CampaignBlockers
     from outreach.models.workspace import Workspace
+    from outreach.protocols.voice import Analyser
     from outreach.providers.pool import ProviderPool
     from outreach.services.campaigns.adding import CampaignAdditions
     from outreach.services.campaigns.audience import AudienceCounting
@@ -70,11 +71,13 @@ class Campaigns:
         *,
         creation: Callable[[], CampaignCreation],
         pool_of: Callable[[Workspace], ProviderPool],
+        analyser: Analyser,
     ) -> None:
         self._context = context
         self._vault = vault
         self._find_creation = creation
         self._pool_of = pool_of
+        self._analyser = analyser
 
     @cached_property
     def _creation(self) -> CampaignCreation:
@@ -110,7 +113,7 @@ class Campaigns:
 
     @cached_property
     def _recovery(self) -> CampaignRecovery:
-        return CampaignRecovery(self._context)
+        return CampaignRecovery(self._context, self._analyser)
 
     @cached_property
     def _sent_lists(self) -> CampaignSentLists:

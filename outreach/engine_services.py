@@ -191,7 +191,13 @@ class EngineServices(ResourceServices):
         """Campaigns: creating, reading, starting and stopping them, and what they came to."""
         from outreach.campaigns import Campaigns
 
-        return Campaigns(self._context, self._vault, creation=lambda: self._creation, pool_of=self._pool_of)
+        return Campaigns(
+            self._context,
+            self._vault,
+            creation=lambda: self._creation,
+            pool_of=self._pool_of,
+            analyser=self._analyser,
+        )
 
     @cached_property
     def calls(self) -> Calls:

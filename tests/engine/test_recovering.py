@@ -26,6 +26,7 @@ from outreach import (
 from outreach.database import backup_database, restore_database
 from outreach.models.campaign import Campaign
 from outreach.models.recovery import ContactedMeanwhile
+from outreach.models.reports import CallbackRecord
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.server_support import take_over
@@ -34,7 +35,7 @@ from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, Step, accept, not_sent
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
-from tests.engine.calling import hear
+from tests.engine.calling import event, hear
 from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches
 
 pytestmark = pytest.mark.virtual_time
@@ -456,3 +457,74 @@ async def test_nobody_is_called_again(tmp_path: Path) -> None:
         one.phone_number for one in contacts(4)
     )
     assert outcomes == ["positive"] * 4
+
+
+@asynccontextmanager
+async def calls_restored(
+    directory: Path, voice: ScriptedVoice, after: ScriptedVoice, *, ending: Any = None
+) -> AsyncIterator[Restored]:
+    """Copy the database of a campaign during its first call; lose its server in the second, or as that has ended."""
+    databases = Databases(directory)
+    async with dispatching(databases.open("original"), voice=voice, config=CONFIG) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent = await rig.engine.agents.create(workspace.id, NewAgent(name="Ada"))
+        new = NewCallCampaign(name="C", agent_id=agent.id, batch_concurrency=1)
+        campaign = (await rig.engine.campaigns.create_call(workspace.id, new, contacts(3))).campaign
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        await anyio.sleep(10)
+        databases.copy("original", "copy")
+        await voice.wait_for_requests(2, timeout_seconds=600)
+        if ending is not None:
+            hear(voice, voice.requests[1], **ending)
+        await anyio.sleep(5)
+        databases.copy("original", "replaced")
+        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+    async with reopened(databases, campaign, replaced="replaced", voice=after) as found:
+        yield found
+
+
+@pytest.mark.parametrize("ending", [None, {"status": CallStatus.COMPLETED}])
+async def test_a_call_without_its_end_or_analysis_is_polled(tmp_path: Path, ending: Any) -> None:
+    """Its event went to the server that was lost; meanwhile the call keeps no place of the campaign."""
+    voice = ScriptedVoice(then=accept().answered(talk_seconds=30.0), look_up="none")
+    after = ScriptedVoice(then=accept().answered(outcome="positive"), look_up="none")
+    async with calls_restored(tmp_path, voice, after, ending=ending) as found:
+        await found.take_over()
+        after.progress = {
+            one.dispatch_id: event(one, CallStatus.COMPLETED, outcome="positive") for one in voice.requests[1:]
+        }
+        with anyio.fail_after(1200):
+            await goes_on(found.rig, found.campaign)
+        await anyio.sleep(600)
+        calls = [one async for one in found.rig.engine.calls.iter_all(found.campaign.workspace_id)]
+    assert sorted(one.to for one in calls) == [one.phone_number for one in contacts(3)]
+    assert [one.outcome for one in calls if one.to != voice.requests[0].to] == ["positive", "positive"]
+
+
+async def test_a_report_that_came_before_its_request_was_taken_over_counts(tmp_path: Path) -> None:
+    """The provider reports the end to the restored server, which does not know the call yet."""
+    voice = ScriptedVoice(then=accept().answered(talk_seconds=30.0), look_up="none")
+    async with calls_restored(tmp_path, voice, ScriptedVoice(look_up="none")) as found:
+        workspace_id, request = found.campaign.workspace_id, voice.requests[1]
+        [made] = [one async for one in found.replaced.calls.iter_all(workspace_id) if one.to == request.to]
+        early = CallbackRecord(
+            workspace_id=workspace_id,
+            account_id="a",
+            event_id="e",
+            result="unmatched",
+            body=b"",
+            received_at=clock_of_loop().now(),
+            report=event(
+                request,
+                CallStatus.COMPLETED,
+                provider=made.provider,
+                dispatch_id=None,
+                provider_id=made.provider_call_id,
+                outcome="positive",
+            ),
+        )
+        await found.rig.storage.write(lambda tx: tx.callbacks.insert(early))
+        await found.take_over()
+        assert (await found.rig.engine.calls.get(workspace_id, made.id)).outcome == "positive"
+        assert [str(one.status) for one in await people(found.rig.engine, found.campaign)][1] == "completed"

@@ -15,6 +15,7 @@ import attrs
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.common import campaign_of
+from outreach.ledger.settling.callback_events import merge_early_events
 from outreach.ledger.settling.ledger import settle
 from outreach.ledger.settling.skipping import BY_OPERATOR
 from outreach.models.call import Call
@@ -22,6 +23,8 @@ from outreach.models.campaign import Counters, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus, TrailRule
+from outreach.models.work import WorkUnit
+from outreach.protocols.voice import Analyser
 from outreach.rules.settlement import NOT_REACHED, Backoff, ended_recipient
 from outreach.storage.unit_of_work import Transaction
 
@@ -39,13 +42,13 @@ class ReplacedContact:
 
     Attributes:
         dispatches: Its requests, oldest first.
-        calls: Their calls, with what was said in each.
+        calls: Their calls, with what was said in each, and since when it is polled, if it is.
         is_stopped: Whether its number is on the register there.
     """
 
     recipient: Recipient
     dispatches: Sequence[Dispatch]
-    calls: Sequence[tuple[Call, str | None]]
+    calls: Sequence[tuple[Call, str | None, datetime | None]]
     is_stopped: bool
 
 
@@ -63,7 +66,11 @@ def replaced_contacts(
         dispatches = tx.dispatches.of_recipient(workspace_id, campaign_id, recipient.position)
         ids = [one.call_id for one in dispatches if one.call_id is not None]
         said = tx.calls.transcripts(workspace_id, ids)
-        calls = [(call, said.get(call.id)) for one in ids if (call := tx.calls.get(workspace_id, one)) is not None]
+        calls = [
+            (call, said.get(call.id), None if (work := tx.work.get(_unit_of(call))) is None else work.due_at)
+            for one in ids
+            if (call := tx.calls.get(workspace_id, one)) is not None
+        ]
         found.append(
             ReplacedContact(
                 recipient=recipient,
@@ -87,6 +94,7 @@ def take_over_slice(
     contacts: Sequence[ReplacedContact],
     *,
     backoff: Backoff,
+    analyser: Analyser,
     now: datetime,
     actor: str = ENGINE,
 ) -> ContactedMeanwhile:
@@ -94,7 +102,9 @@ def take_over_slice(
 
     A repetition changes nothing.
     """
-    found, change, lost = ContactedMeanwhile(), Counters(), list[Dispatch]()
+    found, change, taken = ContactedMeanwhile(), Counters(), list[Dispatch]()
+    requests = [one for contact in contacts for one in contact.dispatches]
+    tx.callbacks.prefetch_waiting((workspace_id, one.provider, one.provider_id) for one in requests if one.provider_id)
     for contact in contacts:
         compared = _Comparison(tx, workspace_id, contact)
         found += compared.counts
@@ -109,11 +119,13 @@ def take_over_slice(
         change += put_recipient(
             tx, workspace_id, compared.current, after, rule=TrailRule.OPERATOR, now=now, actor=actor
         )
-        lost += [one for one in compared.new if one.state is DispatchState.DISPATCHING]
+        taken += compared.requests
     tx.campaigns.add_counters(workspace_id, campaign_id, change)
-    for dispatch in lost:
-        # The process that sent it is gone.
-        settle(tx, workspace_id, dispatch.id, _LOST, backoff=backoff, now=now)
+    for dispatch in taken:
+        if dispatch.state is DispatchState.DISPATCHING:
+            # The process that sent it is gone.
+            settle(tx, workspace_id, dispatch.id, _LOST, backoff=backoff, now=now)
+        merge_early_events(tx, dispatch, backoff=backoff, analyser=analyser, now=now)
     return found
 
 
@@ -147,7 +159,7 @@ class _Comparison:
             one for one in contact.dispatches if one.id in ours and ours[one.id].unsettled and not one.unsettled
         ]
         self.requests = [*self.new, *self.settled]
-        ended = {call.id for call, _ in contact.calls if not call.is_open}
+        ended = {call.id for call, *_ in contact.calls if not call.is_open}
         self.reported = [
             one
             for one in contact.dispatches
@@ -204,7 +216,7 @@ def _moved(contact: ReplacedContact, position: int) -> ReplacedContact:
         contact,
         recipient=attrs.evolve(contact.recipient, position=position),
         dispatches=[attrs.evolve(one, position=position) for one in contact.dispatches],
-        calls=[(attrs.evolve(call, position=position), said) for call, said in contact.calls],
+        calls=[(attrs.evolve(call, position=position), said, since) for call, said, since in contact.calls],
     )
 
 
@@ -217,12 +229,14 @@ def _is_later(tx: Transaction, there: Dispatch, here: Dispatch, ended: Collectio
 
 
 def _take_over_requests(tx: Transaction, workspace_id: str, compared: _Comparison) -> None:
-    for call, said in compared.contact.calls:
+    for call, said, polled_since in compared.contact.calls:
         known = tx.calls.get(workspace_id, call.id)
         if known is None:
             tx.calls.insert(call)
         elif known.is_open:
             tx.calls.update(call)
+        if known is None or known.is_open:
+            tx.work.schedule(_unit_of(call), polled_since)
         if said is not None:
             tx.calls.put_transcript(call, said)
     # An open request here has to end before another one of the same step begins.
@@ -230,3 +244,7 @@ def _take_over_requests(tx: Transaction, workspace_id: str, compared: _Compariso
         tx.dispatches.update(dispatch)
     for dispatch in compared.new:
         tx.dispatches.insert(dispatch)
+
+
+def _unit_of(call: Call) -> WorkUnit:
+    return WorkUnit("call", call.workspace_id, call.id)

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from outreach.dispatch.adapter_answers import SafeAnalyser
 from outreach.dispatch.worker import backoff_of
 from outreach.errors import Conflict
 from outreach.ledger.campaigns import recovering
@@ -14,6 +15,7 @@ from outreach.ledger.common import campaign_of, record_audit
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Within
+from outreach.protocols.voice import Analyser
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -23,8 +25,9 @@ _SLICE: Final = 200
 class CampaignRecovery:
     """Takes over what a replaced database knows of a campaign."""
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(self, context: ServiceContext, analyser: Analyser) -> None:
         self._context = context
+        self._analyser = SafeAnalyser(analyser, context.log_throttle)
 
     async def take_over(
         self,
@@ -92,6 +95,7 @@ class CampaignRecovery:
                     campaign_id,
                     contacts,
                     backoff=backoff_of(self._context.config),
+                    analyser=self._analyser,
                     now=self._context.now(),
                     actor=actor,
                 )
