@@ -136,6 +136,10 @@ OPTED_OUT: Final[FailureClass] = "opted_out"
 """Failure class of a provider that knows of an opt-out, which is added to our register too."""
 
 
+FROM_ELSEWHERE: Final = 0
+"""The epoch of a request that a replaced database or a provider's list has brought; those of workers begin at 1."""
+
+
 @attrs.frozen(kw_only=True)
 class Dispatch:
     """One request to a provider, committed before it is sent.
@@ -161,7 +165,7 @@ class Dispatch:
         error_code: The provider's own code, unchanged.
         slot_at: Its slot in the pace; the request starts no earlier.
         valid_until: The request starts no later.
-        epoch: Epoch of the worker that committed it.
+        epoch: Epoch of the worker that committed it, or `FROM_ELSEWHERE`.
         settled_at: When its outcome was committed.
     """
 

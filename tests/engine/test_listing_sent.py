@@ -51,8 +51,8 @@ async def marked(
     carrier.listed = list(listed)
     part, place = lists_of(found, carrier), (found.campaign.workspace_id, found.campaign.id)
     counted = await part.take_over_sent(*place, known=known, dry_run=True)
-    assert await part.take_over_sent(*place, dry_run=False) == counted
-    again = await part.take_over_sent(*place, dry_run=True)
+    assert await part.take_over_sent(*place, known=known, dry_run=False) == counted
+    again = await part.take_over_sent(*place, known=known, dry_run=True)
     assert again.contacts == 0
     return counted
 
@@ -93,6 +93,39 @@ async def test_what_the_replaced_database_has_is_counted_there(tmp_path: Path) -
         assert await part.take_over_sent(*place, known=seen, dry_run=True) == ListedContacts(provider="twilio")
         await take_over(found.rig.engine, found.replaced, *place, dry_run=False, actor="test")
         assert await part.take_over_sent(*place) == ListedContacts(provider="twilio")
+
+
+async def test_what_was_sent_since_the_restore_hides_nothing(tmp_path: Path) -> None:
+    """A campaign that was resumed too early sends to one of two contacts; the list still names the other one."""
+    before = ScriptedCarrier(look_up="authoritative")
+    async with restored(tmp_path, before, both_sent) as found:
+        place = (found.campaign.workspace_id, found.campaign.id)
+        await found.rig.engine.campaigns.resume(*place)
+        await found.rig.carrier.wait_for_requests(1, timeout_seconds=600)
+        await anyio.sleep(5)
+        await found.rig.engine.campaigns.pause(*place)
+        listed = [*before.listed, *found.rig.carrier.listed]
+        assert await marked(found, listed) == ListedContacts(provider="twilio", contacts=1)
+        await goes_on(found.rig, found.campaign)
+        assert len(found.rig.carrier.reached) == 1
+
+
+async def test_what_was_taken_over_hides_nothing(tmp_path: Path) -> None:
+    """The replaced database may lack a request that is older than its last one, so all are listed again."""
+    before = ScriptedCarrier(look_up="authoritative")
+    async with restored(tmp_path, before, both_sent) as found:
+        storage = found.rig.storage
+        since = await storage.read(lambda tx: ledger.sent_since(tx, found.campaign))
+        assert (await found.take_over()).sent == 2
+        assert await storage.read(lambda tx: ledger.sent_since(tx, found.campaign)) == since
+
+
+async def test_what_the_replaced_database_has_is_never_marked_by_the_list(tmp_path: Path) -> None:
+    """Where it was not taken over, because this database has sent to the contact since, the contact stays as it is."""
+    before = ScriptedCarrier(look_up="authoritative")
+    async with restored(tmp_path, before, both_sent) as found:
+        known = frozenset(one.dispatch_id for one in before.listed if one.dispatch_id is not None)
+        assert await marked(found, before.listed, known=known) == ListedContacts(provider="twilio")
 
 
 @pytest.mark.parametrize("body", [None, "Another text"])

@@ -19,7 +19,7 @@ from outreach.ledger.common import settings_of
 from outreach.ledger.settling.ledger import settle
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters, Recipient
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import FROM_ELSEWHERE, Dispatch
 from outreach.models.recovery import ListedContacts
 from outreach.models.states import CallStatus, RecipientStatus, TrailRule
 from outreach.protocols.sent_list import SentRequest
@@ -29,9 +29,6 @@ from outreach.rules.numbering import person_key
 from outreach.rules.rendering import template_of
 from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
-
-_LISTED: Final = 0
-"""The epoch of a request that a list has brought; those of workers begin at 1."""
 
 _LATEST: Final = 1000
 """How many requests are searched for the latest one that was made from here; an earlier time lists more."""
@@ -56,10 +53,14 @@ class Match(NamedTuple):
 def sent_since(tx: Transaction, campaign: Campaign) -> datetime:
     """Return a time before which every request of a campaign is in this database, such as that of its latest one.
 
-    Those that a list has brought are left out, or what a run has not reached that was ended would not be listed again.
+    Those that were made here since the restore are left out, and those that came from elsewhere: earlier ones may be
+    missing.
     """
+    lease = tx.leases.current()
+    restored = None if lease is None else lease.quarantine_epoch
     latest = tx.dispatches.recent(campaign.workspace_id, campaign.id, since=campaign.created_at, limit=_LATEST)
-    own = next((one for one in latest if one.epoch != _LISTED), None)
+    here = (one for one in latest if one.epoch != FROM_ELSEWHERE)
+    own = next((one for one in here if restored is None or one.epoch < restored), None)
     return campaign.created_at if own is None else own.created_at - MAX_AHEAD
 
 
@@ -79,7 +80,7 @@ def compare_listed(
     listed: Mapping[str, Sequence[SentRequest]],
     *,
     provider: str,
-    known: Collection[str] = (),
+    known: Collection[str],
 ) -> ListedContacts:
     """Return how many contacts `mark_listed` would mark.
 
@@ -89,7 +90,7 @@ def compare_listed(
         recipients: Some of its contacts.
         listed: What the provider lists, by person.
         provider: The provider.
-        known: Ids of dispatches, and of requests at the provider, that another source has.
+        known: Ids of dispatches, and of requests at the provider, that the replaced database has.
     """
     found = ListedContacts()
     for recipient in recipients:
@@ -106,6 +107,7 @@ def mark_listed(
     listed: Mapping[str, Sequence[SentRequest]],
     *,
     provider: str,
+    known: Collection[str],
     new_id: Callable[[], str],
     backoff: Backoff,
     now: datetime,
@@ -121,7 +123,7 @@ def mark_listed(
         current: Recipient | None = recipient
         before = found
         while current is not None:
-            match = _match(tx, campaign, current, listed, provider, ())
+            match = _match(tx, campaign, current, listed, provider, known)
             if match is None or (match.ambiguous and found != before):
                 break
             dispatch = _write(tx, campaign, current, match, provider=provider, new_id=new_id, now=now, actor=actor)
@@ -166,7 +168,7 @@ def _match(
 def _is_taken(tx: Transaction, campaign: Campaign, recipient: Recipient, one: SentRequest) -> bool:
     """Return whether a listed request was marked before, without its ids."""
     made = tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
-    return any(known.epoch == _LISTED and known.slot_at == one.at for known in made)
+    return any(known.epoch == FROM_ELSEWHERE and known.slot_at == one.at for known in made)
 
 
 def _our_id(one: SentRequest) -> str | None:
@@ -230,7 +232,7 @@ def _write(
         segments=match.segments,
         slot_at=request.at,
         valid_until=request.at,
-        epoch=_LISTED,
+        epoch=FROM_ELSEWHERE,
         created_at=request.at,
     )
     if dispatch.call_id is not None:

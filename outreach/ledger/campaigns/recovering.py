@@ -20,7 +20,7 @@ from outreach.ledger.settling.ledger import settle
 from outreach.ledger.settling.skipping import BY_OPERATOR
 from outreach.models.call import Call
 from outreach.models.campaign import Counters, Recipient
-from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.dispatch import FROM_ELSEWHERE, Dispatch, DispatchOutcome
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus, TrailRule
 from outreach.models.work import WorkUnit
@@ -243,7 +243,7 @@ def _take_over_requests(tx: Transaction, workspace_id: str, compared: _Compariso
     for dispatch in (*compared.settled, *compared.reported):
         tx.dispatches.update(dispatch)
     for dispatch in compared.new:
-        tx.dispatches.insert(dispatch)
+        tx.dispatches.insert(attrs.evolve(dispatch, epoch=FROM_ELSEWHERE))
 
 
 def _unit_of(call: Call) -> WorkUnit:

@@ -56,13 +56,13 @@ class CampaignSentLists:
     ) -> ListedContacts:
         """Continue a paused campaign's contacts as if the requests that its provider lists were made from here.
 
-        Asked is for what was sent since the last request of this campaign that this database has. What it has itself
+        Asked is for what was sent since the campaign's last request from before the restore. What this database has
         is left alone. A message is recognised by sender, number and text; an ambiguous one counts as sent.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
-            known: Ids of requests, ours or the provider's, that a dry run leaves out: another source has them.
+            known: Ids of requests, ours or the provider's, that are left out: the replaced database has them.
             dry_run: Only count.
             actor: Recorded in the audit trail.
 
@@ -142,6 +142,7 @@ class CampaignSentLists:
                     recipients,
                     listed,
                     provider=provider,
+                    known=known,
                     new_id=self._context.ids,
                     backoff=backoff_of(self._context.config),
                     now=self._context.now(),
