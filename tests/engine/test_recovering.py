@@ -22,11 +22,13 @@ from outreach import (
     NewFlow,
     NewRecipient,
     Outreach,
+    SmsSettingsUpdate,
 )
 from outreach.database import backup_database, restore_database
 from outreach.models.campaign import Campaign
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.reports import CallbackRecord
+from outreach.models.states import MessageStatus
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.server_support import take_over
@@ -36,7 +38,7 @@ from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, Step, acce
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
 from tests.engine.calling import event, hear
-from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches
+from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, reported
 
 pytestmark = pytest.mark.virtual_time
 
@@ -304,6 +306,52 @@ async def test_who_opted_out_or_was_left_out_meanwhile_is_left_out(tmp_path: Pat
         assert reasons == [None, "opted_out", "by_operator"]
         await goes_on(found.rig, found.campaign)
         assert found.rig.carrier.requests == []
+
+
+async def test_who_opted_out_with_a_message_on_its_way_gets_no_other_one(tmp_path: Path) -> None:
+    """The register has the opt-out as it was entered there, so that a failed receipt opens no attempt."""
+    carrier, opted_out = ScriptedCarrier(), contacts(3)[1].phone_number
+    retrying = SmsSettingsUpdate(retry_enabled=True)
+
+    async def meanwhile(rig: Rig, campaign: Campaign) -> None:
+        await rig.engine.sms_settings.update(campaign.workspace_id, retrying)
+        await carrier.wait_for_requests(2, timeout_seconds=600)
+        await anyio.sleep(5)
+        await rig.engine.unsubscribes.add(campaign.workspace_id, opted_out, scope="sms", evidence="By phone.")
+
+    async with restored(tmp_path, carrier, meanwhile) as found:
+        engine, workspace_id = found.rig.engine, found.campaign.workspace_id
+        await engine.sms_settings.update(workspace_id, retrying)
+        await found.take_over()
+        assert await engine.unsubscribes.get(workspace_id, opted_out) == await found.replaced.unsubscribes.get(
+            workspace_id, opted_out
+        )
+        await engine.campaigns.resume(workspace_id, found.campaign.id)
+        found.rig.carrier.report(reported(carrier.requests[1], MessageStatus.FAILED, reason="temporary"))
+        await anyio.sleep(3600)
+        assert opted_out not in phones_of(found.rig.carrier.requests)
+        assert (await people(engine, found.campaign))[1].reason == "opted_out"
+
+
+@pytest.mark.parametrize("how", ["start", "start before", "removed"])
+async def test_an_opt_in_since_the_restore_is_not_undone(tmp_path: Path, how: str) -> None:
+    """Whether the opt-out had been taken over before it or not."""
+    phone = contacts(3)[1].phone_number
+
+    async def meanwhile(rig: Rig, campaign: Campaign) -> None:
+        await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
+        await rig.engine.unsubscribes.add(campaign.workspace_id, phone, source="keyword")
+
+    async with restored(tmp_path, ScriptedCarrier(), meanwhile) as found:
+        engine, workspace_id = found.rig.engine, found.campaign.workspace_id
+        if how != "start before":
+            assert (await found.take_over()).left_out == 1
+        if how == "removed":
+            await engine.unsubscribes.remove(workspace_id, phone)
+        else:
+            await engine.messages.receive(workspace_id, from_number=phone, to="+14155550199", body="START")
+        assert await found.take_over() == ContactedMeanwhile()
+        assert not await engine.unsubscribes.filter_unsubscribed(workspace_id, "sms", [phone])
 
 
 async def test_who_got_something_from_both_databases_stays_as_here(tmp_path: Path) -> None:

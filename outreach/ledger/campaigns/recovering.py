@@ -15,6 +15,7 @@ import attrs
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.common import campaign_of
+from outreach.ledger.opt_out.entries import put_on_register
 from outreach.ledger.settling.callback_events import merge_early_events
 from outreach.ledger.settling.ledger import settle
 from outreach.ledger.settling.skipping import BY_OPERATOR
@@ -22,7 +23,15 @@ from outreach.models.call import Call
 from outreach.models.campaign import Counters, Recipient
 from outreach.models.dispatch import FROM_ELSEWHERE, Dispatch, DispatchOutcome
 from outreach.models.recovery import ContactedMeanwhile
-from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus, TrailRule
+from outreach.models.states import (
+    MESSAGE_STATUS_RANK,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+    TrailRule,
+    TrailStepKind,
+)
+from outreach.models.unsubscribe import KEYWORD, Unsubscribe, imports_alone
 from outreach.models.work import WorkUnit
 from outreach.protocols.voice import Analyser
 from outreach.rules.settlement import NOT_REACHED, Backoff, ended_recipient
@@ -43,13 +52,13 @@ class ReplacedContact:
     Attributes:
         dispatches: Its requests, oldest first.
         calls: Their calls, with what was said in each, and since when it is polled, if it is.
-        is_stopped: Whether its number is on the register there.
+        opt_out: The entry of its number on the register there; None if the campaign's channel is not stopped.
     """
 
     recipient: Recipient
     dispatches: Sequence[Dispatch]
     calls: Sequence[tuple[Call, str | None, datetime | None]]
-    is_stopped: bool
+    opt_out: Unsubscribe | None
 
 
 def replaced_contacts(
@@ -60,7 +69,9 @@ def replaced_contacts(
     tx.dispatches.prefetch_of_recipients((workspace_id, campaign_id, one.position) for one in recipients)
     phones = {one.phone for one in recipients if one.phone is not None}
     channel = campaign_of(tx, workspace_id, campaign_id).channel
-    stopped = tx.register.stopped(workspace_id, channel, phones) if phones else ()
+    stopped = {
+        phone: tx.register.get(workspace_id, phone) for phone in tx.register.stopped(workspace_id, channel, phones)
+    }
     found = []
     for recipient in recipients:
         dispatches = tx.dispatches.of_recipient(workspace_id, campaign_id, recipient.position)
@@ -76,7 +87,7 @@ def replaced_contacts(
                 recipient=recipient,
                 dispatches=tuple(dispatches),
                 calls=calls,
-                is_stopped=recipient.phone in stopped,
+                opt_out=stopped.get(recipient.phone or ""),
             )
         )
     return found
@@ -108,13 +119,16 @@ def take_over_slice(
     for contact in contacts:
         compared = _Comparison(tx, workspace_id, contact)
         found += compared.counts
+        if compared.opt_out is not None:
+            # Its request may be in flight and wait again later.
+            put_on_register(tx, compared.opt_out, actor=actor)
         if compared.current is None or not compared.differs:
             continue
         _take_over_requests(tx, workspace_id, compared)
         after = compared.current
         if compared.requests or compared.reported or contact.recipient.reason in _LEFT_OUT:
             after = attrs.evolve(after, **{name: getattr(contact.recipient, name) for name in _STATE})
-        if contact.is_stopped and after.status in _WAITS:
+        if compared.opt_out is not None and after.status in _WAITS:
             after = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", now)
         change += put_recipient(
             tx, workspace_id, compared.current, after, rule=TrailRule.OPERATOR, now=now, actor=actor
@@ -145,6 +159,7 @@ class _Comparison:
         settled: Requests without an outcome here that have one there.
         requests: Both.
         reported: Requests with an outcome here whose reports there are later.
+        opt_out: The entry on the register there, unless the person has opted in here since.
     """
 
     def __init__(self, tx: Transaction, workspace_id: str, contact: ReplacedContact) -> None:
@@ -165,6 +180,7 @@ class _Comparison:
             for one in contact.dispatches
             if one.id in ours and not ours[one.id].unsettled and _is_later(tx, one, ours[one.id], ended)
         ]
+        self.opt_out = None if contact.opt_out is None else _standing(tx, contact.opt_out)
         self._sent_here = bool(ours.keys() - {one.id for one in contact.dispatches})
 
     @property
@@ -176,7 +192,7 @@ class _Comparison:
     def _is_left_out(self) -> bool:
         there, here = self.contact.recipient, self.current
         skipped = there.status is RecipientStatus.SKIPPED and there.reason in _LEFT_OUT
-        return here is not None and here.is_open and (skipped or (self.contact.is_stopped and here.status in _WAITS))
+        return here is not None and here.is_open and (skipped or (self.opt_out is not None and here.status in _WAITS))
 
     @property
     def counts(self) -> ContactedMeanwhile:
@@ -194,6 +210,17 @@ class _Comparison:
             sent=int(any(one.state not in NOT_REACHED for one in requests)),
             unknown=int(any(one.unsettled for one in requests)),
         )
+
+
+def _standing(tx: Transaction, opt_out: Unsubscribe) -> Unsubscribe | None:
+    """Return an opt-out of the replaced database, or its part that no later opt-in here takes back; None if none."""
+    phone, since = opt_out.phone, opt_out.created_at
+    for entry in tx.trail.opt_outs_of_person(opt_out.workspace_id, phone, limit=1):
+        if entry.what is TrailStepKind.OPTED_IN and entry.at > since:
+            return None
+    # A START before the opt-out was taken over had no entry to remove.
+    start = tx.inbound.last_keyword(opt_out.workspace_id, phone, "start")
+    return imports_alone(opt_out) if opt_out.source == KEYWORD and start is not None and start > since else opt_out
 
 
 def _same_contact(tx: Transaction, workspace_id: str, there: Recipient) -> Recipient | None:
