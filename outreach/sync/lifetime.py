@@ -29,6 +29,9 @@ _CLOSE_SECONDS: Final = 10.0
 
 _lifetimes: Final[WeakSet[Lifetime]] = WeakSet()
 
+_open_lifetimes: Final[set[Lifetime]] = set()
+"""Those that are open, which are kept until they are closed, also where the host has forgotten its engine."""
+
 
 class Lifetime:
     """Opens an engine in this process when it is first used, and closes it when the process exits.
@@ -114,6 +117,7 @@ class Lifetime:
         running = EngineThread(self._engine)
         running.start()
         self._running, self._process = running, os.getpid()
+        _open_lifetimes.add(self)
         return running
 
     def _close(self, reason: str, *, at_exit: bool = False) -> None:
@@ -123,6 +127,7 @@ class Lifetime:
         with self._turn(_EXIT_SECONDS if at_exit else None, closing=True):
             running, self._running = self._running, None
             self._closed = reason
+            _open_lifetimes.discard(self)
             if running is not None:
                 running.close(most_seconds=self._grace_seconds + _CLOSE_SECONDS if at_exit else None)
 

@@ -285,6 +285,27 @@ while len(begun) < 3:
     assert not (tmp_path / "app.db-wal").exists()
 
 
+def test_the_exit_closes_an_engine_that_nothing_refers_to(tmp_path: Path) -> None:
+    """Such as one that a function has opened; one that was closed is not kept."""
+    forgotten = """
+import gc, weakref
+def use():
+    engine = Outreach.open(sys.argv[1], dispatch=True)
+    engine.workspaces.create(NewWorkspace(name="Acme"))
+    return weakref.ref(engine._lifetime)
+again = use()
+gc.collect()
+print(again() is not None)
+again().close()
+gc.collect()
+print(again() is None)
+use()
+gc.collect()
+"""
+    assert said_by(forgotten, tmp_path).split() == ["True", "True"]
+    assert not (tmp_path / "app.db-wal").exists()
+
+
 def test_after_the_main_thread_the_engine_says_why_it_is_closed(tmp_path: Path) -> None:
     """A thread that goes on working is told, and does not open it again."""
     late = """
