@@ -195,6 +195,9 @@ class Call(Generic[T]):
 
     def _cancel(self) -> None:
         """Cancel the call, and wait for its end; not for ever, as an adapter may block the loop."""
+        if self._outcome.done():
+            # The mark of its end may have been taken from the queue already.
+            return
         with suppress(RuntimeError):  # the loop has ended, and the call with it
             self._loop.call_soon_threadsafe(self._cancel_on_loop)
         until = time.monotonic() + _CANCEL_SECONDS

@@ -114,9 +114,10 @@ class Lifetime:
             )
         if self._closed is not None:
             raise EngineClosed(self._closed)
-        running = EngineThread(self._engine)
+        running, self._process = EngineThread(self._engine), os.getpid()
         running.start()
-        self._running, self._process = running, os.getpid()
+        # At once: an interrupt before this would leave an open engine that nobody knows.
+        self._running = running
         _open_lifetimes.add(self)
         return running
 

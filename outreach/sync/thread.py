@@ -68,6 +68,7 @@ class EngineThread:
         self._gate = threading.RLock()
         self._calls: set[Call[Any]] = set()
         self._handed_over: deque[tuple[Context, Call[Any]]] = deque()
+        self._is_open = False
         self._stopping = False
         self._refusal: str | None = None
         self._over = False
@@ -82,21 +83,29 @@ class EngineThread:
         """
         self._thread.start()
         try:
-            self.run(lambda _: self._engine.__aenter__())
+            self.run(self._enter)
         except BaseException:
-            self._stop()
+            # An interrupt of this thread may have come after the opening.
+            self.close()
             raise
 
+    async def _enter(self, _: Call[None]) -> None:
+        await self._engine.__aenter__()
+        self._is_open = True
+
     def close(self, *, most_seconds: float | None = None) -> None:
-        """Close the engine, as its `__aexit__` does, and end the loop; calls that still wait raise `EngineClosed`.
+        """Close the engine if it is open, as its `__aexit__` does, and end the loop.
+
+        Calls that still wait raise `EngineClosed`.
 
         Raises:
             TimeoutError: It took longer than `most_seconds`.
         """
         self._refuse(_CLOSED)
         try:
-            with suppress(EngineClosed):  # its loop has ended before it
-                self._run(lambda _: self._engine.__aexit__(None, None, None), timeout=most_seconds, closing=True)
+            if self._is_open:
+                with suppress(EngineClosed):  # its loop has ended before it
+                    self._run(lambda _: self._engine.__aexit__(None, None, None), timeout=most_seconds, closing=True)
         finally:
             self._stop()
 

@@ -31,6 +31,7 @@ from outreach import (
 from outreach.providers.http.request_gate import Aborted
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
+from outreach.sync.calls import Call
 from outreach.sync.streams import Items
 from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedCarrier
@@ -44,6 +45,24 @@ def people(count: int) -> Iterator[NewRecipient]:
     """Yield contacts."""
     for number in range(count):
         yield NewRecipient(phone_number=f"+1415555{number:04}")
+
+
+def test_an_interrupt_after_the_end_of_a_call_waits_for_nothing(
+    engine: Outreach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark of the end has been taken from the queue, and does not come again."""
+    run_jobs = Call._run_jobs
+
+    def interrupted(self: Call[Any], until: float | None) -> bool:
+        run_jobs(self, until)
+        del self._jobs
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Call, "_run_jobs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.workspaces.create(NewWorkspace(name="Acme"))
+    assert [one.name for one in engine.workspaces.list()] == ["Acme"]
 
 
 def test_threads_share_one_engine() -> None:

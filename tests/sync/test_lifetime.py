@@ -22,6 +22,7 @@ from outreach.dispatch.worker import Worker
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
+from outreach.sync.calls import Call
 from outreach.sync.thread import EngineClosed, EngineThread
 from tests.sync.conftest import QUICK
 
@@ -123,6 +124,25 @@ def test_an_engine_that_cannot_be_opened_may_be_tried_again(tmp_path: Path) -> N
     assert threading.active_count() == before
     with Outreach.open(f"sqlite:///{tmp_path}/app.db"):
         pass
+    assert list(engine.workspaces.list()) == []
+    engine.close()
+
+
+def test_an_interrupt_as_the_opening_ends_closes_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next call opens it again."""
+    run_jobs = Call._run_jobs
+
+    def interrupted(self: Call[Any], until: float | None) -> bool:
+        monkeypatch.undo()
+        run_jobs(self, until)
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    engine = Outreach.open("memory://")
+    monkeypatch.setattr(Call, "_run_jobs", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.start()
+    assert threading.active_count() == before
     assert list(engine.workspaces.list()) == []
     engine.close()
 
