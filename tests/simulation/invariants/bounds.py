@@ -28,7 +28,8 @@ class Bounds:
         lifetime: How long after its commit an intent may be acted on.
         look_ahead: How far ahead of its commit the slot of a campaign's intent may lie.
         single_look_ahead: The same of a single message.
-        second_leg_within: How long after the first the second call of a double dial may be committed.
+        second_leg_within: How long after the news of the first the second call of a double dial may be committed.
+        rang_out_within: How long after the first call that news may come.
     """
 
     most_unsettled: int
@@ -45,6 +46,7 @@ class Bounds:
     look_ahead: timedelta
     single_look_ahead: timedelta = timedelta(seconds=2)
     second_leg_within: timedelta = timedelta(seconds=10)
+    rang_out_within: timedelta = timedelta(seconds=60)
 
     @classmethod
     def of(cls, config: EngineConfig, *, sms_attempts: int, call_attempts: int) -> Bounds:

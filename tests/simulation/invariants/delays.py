@@ -63,7 +63,7 @@ class DelayChecks:
         waits = after.due_at - now if after.due_at is not None else timedelta()
         if self._set_back and _is_retimed(before, after):
             return True
-        if self._rang_out(campaign, before) and not self._has_second_call(tx, campaign, after):
+        if self._rang_out(campaign, before, now) and not self._has_second_call(tx, campaign, after):
             return False
         if before.reason == "double_dial" and after.status is not _S.DISPATCHING and not campaign.is_terminal:
             # Dropped: because it is late, or because something else keeps its contact from being called now.
@@ -97,14 +97,16 @@ class DelayChecks:
             case _:
                 return after.leg == 1 or after.status is not _S.WAITING
 
-    def _rang_out(self, campaign: Campaign, before: Recipient) -> bool:
-        """Return whether a recipient's first call of a double dial has just come to no answer."""
+    def _rang_out(self, campaign: Campaign, before: Recipient, now: datetime) -> bool:
+        """Return whether a recipient's first call of a double dial has just come to no answer, and this is news."""
         if not campaign.double_dial or before.status is not _S.IN_PROGRESS or before.leg != 1 or campaign.is_terminal:
             return False
         dispatches = list(self._ledger.dispatched(("recipient", before.campaign_id, before.position)))
         accepted = [one for one in dispatches if one.state is DispatchState.ACCEPTED]
         call = self._ledger.calls.get(accepted[-1].call_id or "") if accepted else None
-        return call is not None and call.status is CallStatus.NO_ANSWER and call.outcome in NOT_SPOKEN_TO
+        if call is None or call.status is not CallStatus.NO_ANSWER or call.outcome not in NOT_SPOKEN_TO:
+            return False
+        return call.ended_at is None or now - call.ended_at <= self._bounds.rang_out_within
 
     def _has_second_call(self, tx: Transaction, campaign: Campaign, after: Recipient) -> bool:
         return after.reason == "double_dial" or self._is_kept_from(tx, campaign, after)

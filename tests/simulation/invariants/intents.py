@@ -177,6 +177,9 @@ class IntentChecks:
         late = before.due_at is None or now > before.due_at + self._bounds.second_leg_within
         if late or before.reason != "double_dial":
             raise Broken(f"Intent {intent.id} is a second call at {now}, which was due at {before.due_at}.")
+        heard, ended = before.due_at, None if call is None else call.ended_at
+        if heard is not None and ended is not None and heard - ended > self._bounds.rang_out_within:
+            raise Broken(f"Intent {intent.id} is a second call after one that ended at {ended}, heard of at {heard}.")
 
     def _check_cap(self, intent: Dispatch, cap: int | None) -> None:
         if cap is None:
