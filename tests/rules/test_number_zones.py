@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from datetime import datetime, timedelta
 from importlib import resources
+from zoneinfo import ZoneInfo
 
 import phonenumbers
 import pytest
@@ -44,18 +46,54 @@ def test_a_number_of_no_place_may_be_anywhere_in_its_country() -> None:
     assert {"America/New_York", "America/Los_Angeles", "Pacific/Honolulu"} <= set(zones)
 
 
+def table_rows() -> list[tuple[str, set[str]]]:
+    """Return each prefix of the table with its zones."""
+    text = resources.files("outreach.rules").joinpath("number_zones.txt").read_text("utf-8")
+    lines = [line.split(" ") for line in text.splitlines() if not line.startswith("#")]
+    assert all(len(line) > 1 for line in lines)
+    return [(prefix, {*zones.split("&")}) for zones, *prefixes in lines for prefix in prefixes]
+
+
 def test_every_line_of_the_table_has_zones_and_prefixes() -> None:
     """Each zone is one that the time zone database knows, and no prefix stands there twice."""
-    text = resources.files("outreach.rules").joinpath("number_zones.txt").read_text("utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    seen: list[str] = []
-    for line in lines:
-        zones, *prefixes = line.split(" ")
-        assert all(is_zone(zone) for zone in zones.split("&")), line
-        assert prefixes
-        assert all(re.fullmatch(r"[1-9][0-9]{0,8}", prefix) for prefix in prefixes), line
-        seen += prefixes
-    assert len(seen) == len({*seen}) > 3000
+    rows = table_rows()
+    for prefix, zones in rows:
+        assert all(is_zone(zone) for zone in zones), prefix
+        assert re.fullmatch(r"[1-9][0-9]{0,8}", prefix), prefix
+    assert len(rows) == len(dict(rows)) > 3000
+
+
+@pytest.mark.parametrize(
+    ("phone", "zones"),
+    [
+        ("+14235550100", {"America/Chicago", "America/New_York"}),
+        ("+14485550100", {"America/Chicago", "America/New_York"}),
+        ("+12365550100", {"America/Edmonton", "America/Vancouver"}),
+        ("+559125550100", {"America/Manaus", "America/Sao_Paulo"}),
+    ],
+)
+def test_a_number_of_no_listed_exchange_has_all_zones_of_its_area_code(phone: str, zones: set[str]) -> None:
+    """An area code that was added for the same places has its zones too."""
+    assert set(number_zones(phone)) == zones
+
+
+def test_a_prefix_has_the_zones_of_all_longer_ones() -> None:
+    """A number that no longer prefix covers may lie in each of them, and still has common hours on every day."""
+    table = dict(table_rows())
+    for prefix, zones in table.items():
+        for length in range(1, len(prefix)):
+            assert zones <= table.get(prefix[:length], zones), (prefix, prefix[:length])
+        if prefix not in {"1", "7"}:
+            for month in (1, 7):
+                offsets = [offsets_of(zone)[month] for zone in zones]
+                # The hours from 8 to 21 have 13.
+                assert max(offsets) - min(offsets) <= timedelta(hours=5), prefix
+
+
+def offsets_of(zone: str) -> dict[int, timedelta]:
+    """Return a zone's offsets from UTC in the middle of January and of July 2026."""
+    moments = {month: datetime(2026, month, 15, tzinfo=ZoneInfo(zone)) for month in (1, 7)}
+    return {month: moment.utcoffset() or timedelta() for month, moment in moments.items()}
 
 
 def test_the_last_three_digits_decide_nothing_in_north_america() -> None:
