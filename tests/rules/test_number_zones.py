@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from datetime import datetime, timedelta
@@ -90,10 +91,39 @@ def test_a_prefix_has_the_zones_of_all_longer_ones() -> None:
                 assert max(offsets) - min(offsets) <= timedelta(hours=5), prefix
 
 
+@functools.cache
 def offsets_of(zone: str) -> dict[int, timedelta]:
     """Return a zone's offsets from UTC in the middle of January and of July 2026."""
     moments = {month: datetime(2026, month, 15, tzinfo=ZoneInfo(zone)) for month in (1, 7)}
     return {month: moment.utcoffset() or timedelta() for month, moment in moments.items()}
+
+
+@pytest.mark.parametrize(
+    ("phone", "zones"),
+    [
+        ("+211977123456", {"Africa/Juba"}),
+        ("+628123456789", {"Asia/Jakarta", "Asia/Jayapura", "Asia/Makassar"}),
+        ("+56961234567", {"America/Punta_Arenas", "America/Santiago", "Pacific/Easter"}),
+        ("+67570123456", {"Pacific/Bougainville", "Pacific/Port_Moresby"}),
+        ("+74012123456", {"Europe/Kaliningrad"}),
+        ("+78121234567", {"Europe/Moscow"}),
+    ],
+)
+def test_a_number_has_the_zones_of_its_own_country(phone: str, zones: set[str]) -> None:
+    """And all of them, where its digits do not tell one."""
+    assert set(number_zones(phone)) == zones
+
+
+def test_no_country_has_the_clocks_of_a_neighbour_alone() -> None:
+    """Each zone of a calling code has the offsets of a zone that the time zone database has for its countries."""
+    lines = resources.files("tzdata").joinpath("zoneinfo", "zone.tab").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    for code, regions in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items():
+        expected = [offsets_of(zone) for region, _, zone, *_ in rows if region in regions]
+        # The database has none for Kosovo and Ascension.
+        for prefix, zones in table_rows() if expected else ():
+            if prefix.startswith(str(code)):
+                assert all(offsets_of(zone) in expected for zone in zones), (prefix, zones)
 
 
 def test_the_last_three_digits_decide_nothing_in_north_america() -> None:
