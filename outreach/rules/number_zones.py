@@ -49,15 +49,24 @@ def look_up_zones(phone: str) -> tuple[str, ...]:
     country = number.country_code
     if country is None or kind == phonenumbers.PhoneNumberType.UNKNOWN:
         return ()
-    if phonenumbers.is_number_type_geographical(kind, country):
-        digits = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)[1:]
-    else:
-        digits = str(country)
+    digits = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)[1:]
+    if not phonenumbers.is_number_type_geographical(kind, country):
+        digits = _country_digits(digits, country)
     table = _table()
     for length in range(len(digits), 0, -1):
         if (zones := table.get(digits[:length])) is not None:
             return zones
     return ()
+
+
+def _country_digits(digits: str, calling_code: int) -> str:
+    """Return the start of a number that tells its country.
+
+    In North America it is the area code; numbers of Kazakhstan begin with 77, which none of Russia does.
+    """
+    if calling_code == 1:
+        return digits[:4]
+    return "77" if digits.startswith("77") else str(calling_code)
 
 
 @functools.cache

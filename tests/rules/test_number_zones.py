@@ -47,6 +47,24 @@ def test_a_number_of_no_place_may_be_anywhere_in_its_country() -> None:
     assert {"America/New_York", "America/Los_Angeles", "Pacific/Honolulu"} <= set(zones)
 
 
+@pytest.mark.parametrize(
+    ("phone", "zones"),
+    [
+        ("+18762101234", {"America/Jamaica"}),
+        ("+12462301234", {"America/Barbados"}),
+        ("+77011234567", {"Asia/Almaty", "Asia/Aqtobe"}),
+    ],
+)
+def test_a_mobile_number_of_a_shared_calling_code_has_the_zones_of_its_country(phone: str, zones: set[str]) -> None:
+    """The calling code alone has so many zones that no hour is common to them."""
+    assert set(number_zones(phone)) == zones
+
+
+def test_a_mobile_number_of_russia_may_be_anywhere_there() -> None:
+    """Its first digits tell no region."""
+    assert {"Europe/Kaliningrad", "Asia/Kamchatka"} <= set(number_zones("+79161234567"))
+
+
 def table_rows() -> list[tuple[str, set[str]]]:
     """Return each prefix of the table with its zones."""
     text = resources.files("outreach.rules").joinpath("number_zones.txt").read_text("utf-8")
