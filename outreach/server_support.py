@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from outreach.core.clock import (
         Clock,
+        is_contact_zone as is_contact_zone,
         is_zone as is_zone,
     )
     from outreach.core.command_lines import (
@@ -146,7 +147,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
     __getattr__, __dir__, __all__ = imported_when_used(
         globals(),
         {
-            "core.clock": "is_zone",
+            "core.clock": "is_contact_zone is_zone",
             "core.command_lines": "PROGRAM SERVE database_option",
             "core.config": "PUBLIC_URL_VARIABLE",
             "core.logged_errors": "described log_error masked",

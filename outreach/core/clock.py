@@ -160,6 +160,15 @@ def is_zone(name: str) -> bool:
     return name in zone_names()
 
 
+_WITHOUT_SUMMER_TIME: Final = frozenset({"EST", "GMT", "GMT+0", "GMT-0", "GMT0", "Greenwich", "MST"})
+"""Zones without summer time whose names people also use for places that have it."""
+
+
+def is_contact_zone(name: str) -> bool:
+    """Return whether a time zone tells the clocks of a contact; `EST` does not, because New York has summer time."""
+    return is_zone(name) and name not in _WITHOUT_SUMMER_TIME
+
+
 IdSource = Callable[[], str]
 """Returns a new id at each call."""
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict, get_arg
 
 import attrs
 
+from outreach.core.clock import is_contact_zone
 from outreach.errors import Problem
 from outreach.models.audience import AudienceCounts, LeaveOut
 from outreach.models.base import (
@@ -22,7 +23,7 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.fields import Checked, ListOf, OneOf, Text, bounded, ruled, sized, zone
+from outreach.models.fields import Checked, ListOf, OneOf, Refused, Text, bounded, ruled, sized, zone
 from outreach.models.metadata import METADATA
 from outreach.models.settings import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
@@ -35,7 +36,13 @@ _ZONE_NAME: Final = Text(0, 64)
 
 def own_zone(value: Any) -> str:
     """Return the name of a contact's time zone; raise `Refused`."""
-    return zone(_ZONE_NAME(value))
+    name = zone(_ZONE_NAME(value))
+    if not is_contact_zone(name):
+        from outreach.core.meant import did_you_mean, zones_like
+
+        meant = did_you_mean(zones_like(name))
+        raise Refused(f"has no summer time: use the name of a place, such as America/New_York{meant}")
+    return name
 
 
 @attrs.frozen(kw_only=True)

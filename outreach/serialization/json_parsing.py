@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 import attrs
 import orjson
 
-from outreach.core.clock import is_zone
+from outreach.core.clock import is_contact_zone
 from outreach.errors import InvalidRequest
 from outreach.models.campaign import MAX_EXTERNAL_ID, PreparedRecipient
 from outreach.models.metadata import MAX_DEPTH
@@ -203,7 +203,7 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
         or not set(map(type, external_ids)) <= _TEXT_OR_NULL
         or not all(one is None or 0 < len(one) <= MAX_EXTERNAL_ID for one in external_ids)
         or not set(map(type, time_zones)) <= _TEXT_OR_NULL
-        or not all(one is None or is_zone(one) for one in {*time_zones})
+        or not all(one is None or is_contact_zone(one) for one in {*time_zones})
         or not _are_exact(chain.from_iterable(map(dict.values, variables)))
     ):
         return None

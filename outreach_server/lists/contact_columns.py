@@ -19,7 +19,7 @@ from outreach.server_support import (
     bare_phone_name,
     composed,
     fields_of_headers,
-    is_zone,
+    is_contact_zone,
     name_spellings,
     plain,
     read_number_cell,
@@ -202,7 +202,7 @@ def without_foreign_zone(
     zone = next((index for index, field in columns.fields if field == "time_zone"), None)
     if zone is None or "time_zone" in mapped:
         return columns
-    found = _first_unknown(first_rows, zone, is_zone)
+    found = _first_unknown(first_rows, zone, is_contact_zone)
     if found is None:
         return columns
     note = (

@@ -217,13 +217,13 @@ def test_the_place_of_a_contact_has_columns_that_are_variables_too() -> None:
     assert columns.variables == ((1, "Time Zone"), (2, "ZIP"), (3, "State"), (4, "City"))
 
 
-@pytest.mark.parametrize(("cell", "read"), [("Eastern", False), ("America/Denver", True), ("", True)])
+@pytest.mark.parametrize(("cell", "read"), [("Eastern", False), ("EST", False), ("America/Denver", True), ("", True)])
 def test_a_column_of_other_names_is_no_time_zone(cell: str, read: bool) -> None:
     """People are told; a column that they map is read all the same."""
     columns = read_columns(["Phone", "Timezone"])
     found = without_foreign_zone(columns, [["+14155550101", cell]])
     assert (dict(found.fields) == {1: "time_zone"}) is read
-    assert [note for note in found.notes if "'Eastern' is not a name such as America/New_York" in note] == (
+    assert [note for note in found.notes if f"{cell!r} is not a name such as America/New_York" in note] == (
         [] if read else list(found.notes)
     )
     assert without_foreign_zone(columns, [["", cell]], mapped={"time_zone": "Timezone"}) == columns

@@ -199,7 +199,7 @@ async def test_a_new_contact_keeps_its_zone_and_its_place_alone(engine: Outreach
         ]
 
 
-@pytest.mark.parametrize("wrong", ["", "Eastern", "america/denver", "x" * 70, 7])
+@pytest.mark.parametrize("wrong", ["", "Eastern", "america/denver", "x" * 70, 7, "EST"])
 async def test_a_zone_that_there_is_not_is_refused(engine: Outreach, wrong: Any) -> None:
     """By its place; no number's zone takes its place in silence."""
     workspace = await given_workspace(engine)
@@ -208,6 +208,19 @@ async def test_a_zone_that_there_is_not_is_refused(engine: Outreach, wrong: Any)
             engine, workspace, [NewRecipient(phone_number=ANN), NewRecipient(phone_number=BEN, time_zone=wrong)]
         )
     assert [detail.path for detail in raised.value.details] == ["recipients[1].time_zone"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("EST", "America/New_York"), ("MST", "America/Denver"), ("GMT", "Europe/London")]
+)
+async def test_a_contact_has_no_zone_without_the_summer_time_of_its_place(
+    engine: Outreach, written: str, meant: str
+) -> None:
+    """In summer it would be contacted an hour too late; `UTC` is nobody's abbreviation of a place."""
+    workspace = await given_workspace(engine)
+    with pytest.raises(InvalidRequest, match=f"has no summer time.*did you mean {meant}"):
+        await given_campaign(engine, workspace, [NewRecipient(phone_number=ANN, time_zone=written)])
+    await given_campaign(engine, workspace, [NewRecipient(phone_number=ANN, time_zone="UTC")])
 
 
 async def test_the_same_key_with_other_zones_is_refused(engine: Outreach) -> None:
@@ -235,7 +248,7 @@ def test_a_body_of_the_interface_has_the_zone_alone() -> None:
     assert quickly is not None
     [[prepared]] = quickly.chunks(None, size=10)
     assert prepared == prepare_recipient(found, None)
-    for wrong in (b'"Eastern"', b"7", b'""'):
+    for wrong in (b'"Eastern"', b'"EST"', b"7", b'""'):
         assert read_simple_body(body.replace(b'"America/Denver"', wrong)) is None
         with pytest.raises(InvalidRequest) as refused:
             read_sms_campaign(parse_json(body.replace(b'"America/Denver"', wrong)), this_year=2026)

@@ -103,6 +103,7 @@ def test_words_zones_countries_and_currencies_are_understood() -> None:
         *(None, None),
     ]
     assert zones_like("Berlin") == zones_like("europe/berlin") == zones_like("CEST") == ["Europe/Berlin"]
+    assert zones_like("est") == ["America/New_York"]
     assert regions_like("Swiss") == ["CH (Switzerland)"]
     assert regions_like("Deutschland") == ["DE"]
     assert regions_like("Atlantis") == []

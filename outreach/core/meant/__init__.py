@@ -24,14 +24,18 @@ _ABBREVIATED: Final = {
     "PDT": "America/Los_Angeles",
     "CST": "America/Chicago",
     "CDT": "America/Chicago",
+    "EST": "America/New_York",
     "EDT": "America/New_York",
+    "MST": "America/Denver",
+    "MDT": "America/Denver",
+    "GMT": "Europe/London",
     "BST": "Europe/London",
     "CEST": "Europe/Berlin",
     "IST": "Asia/Kolkata",
     "JST": "Asia/Tokyo",
     "AEST": "Australia/Sydney",
 }
-"""Abbreviations that the database of zones does not have."""
+"""Abbreviations that the database of zones does not have, or has without summer time."""
 
 _CURRENCIES: Final = {
     "$": "USD",
