@@ -284,6 +284,27 @@ async def test_purged_events_are_reported_as_a_gap(tmp_path: Path) -> None:
                 pass
 
 
+async def test_an_open_stream_raises_for_events_that_are_purged_before_it_reads_them(tmp_path: Path) -> None:
+    """Those that were purged before it was entered are no gap of a stream from the beginning."""
+    storage = SqliteStorage(tmp_path / "a.db", clock=SystemClock())
+
+    def purge(number: int) -> None:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
+            connection.execute("DELETE FROM trail WHERE number = ?", (number,))
+
+    async with engine_on(storage) as engine:
+        workspace = (await given_workspace(engine)).id
+        await opt_out(engine, workspace, 1, 2)
+        purge((await engine.events.page(OptedOut, since=0)).events[0].number)
+        async with engine.events.subscribe(OptedOut, since=0) as stream:
+            with anyio.fail_after(30):
+                told = await anext(stream)
+            await opt_out(engine, workspace, 3, 4)
+            purge(told.number + 1)
+            with pytest.raises(Conflict, match=f"from {stream.position + 1} to {told.number + 1} some were purged"):
+                await anext(stream)
+
+
 async def test_a_campaign_that_is_deleted_before_its_start_leaves_no_gap(open_storage: OpenStorage) -> None:
     """Subscribers that have not come so far go on, those of other workspaces among them."""
     async with engine_on(open_storage(SystemClock())) as engine:

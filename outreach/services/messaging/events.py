@@ -69,6 +69,7 @@ class EventStream(Generic[E]):
         self._since = since
         self._waiting: deque[E] = deque()
         self._read_until = 0
+        self._purged_until = 0
         self.position = 0
 
     async def __aenter__(self) -> Self:
@@ -84,12 +85,13 @@ class EventStream(Generic[E]):
             raise InvalidRequest("A stream is entered once: subscribe again, with `since=stream.position` to go on.")
         self._entered = True
 
-        def operation(tx: Transaction) -> int:
+        def operation(tx: Transaction) -> tuple[int, int]:
             if self._workspace_id is not None:
                 workspace_of(tx, self._workspace_id)
-            return _begin(tx, self._since)
+            return _begin(tx, self._since), tx.trail.purged_until()
 
-        self.position = self._read_until = await self._context.storage.read(operation)
+        self._read_until, self._purged_until = await self._context.storage.read(operation)
+        self.position = self._read_until
         return self
 
     async def __aexit__(
@@ -111,6 +113,7 @@ class EventStream(Generic[E]):
         """Return the next event; wait for it where there is none yet.
 
         Raises:
+            Conflict: Events that were not read yet were purged since the stream was entered.
             InvalidRequest: It has not been entered.
         """
         self._require_entered()
@@ -147,6 +150,8 @@ class EventStream(Generic[E]):
         after = self._read_until
 
         def operation(tx: Transaction) -> tuple[int, Sequence[Event | None]]:
+            if (purged := tx.trail.purged_until()) > max(after, self._purged_until):
+                raise _purged(after, purged)
             until = min(tx.trail.last_number(), after + _STRETCH)
             return until, events_between(tx, self._workspace_id, after, until)
 
@@ -169,11 +174,15 @@ def _begin(tx: Transaction, since: int | None) -> int:
             "from a copy. Subscribe without `since`, and read what you need to know anew."
         )
     if since and since < purged:
-        raise Conflict(
-            f"Of the events from {since + 1} to {purged} some were purged: their content is lost. "
-            "Subscribe with since=0 for what is left, and read what you need to know anew."
-        )
+        raise _purged(since, purged)
     return last if since is None else since
+
+
+def _purged(after: int, until: int) -> Conflict:
+    return Conflict(
+        f"Of the events from {after + 1} to {until} some were purged: their content is lost. "
+        "Subscribe with since=0 for what is left, and read what you need to know anew."
+    )
 
 
 def _check_kinds(kinds: tuple[object, ...]) -> None:
