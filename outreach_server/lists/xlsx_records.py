@@ -168,6 +168,10 @@ class _Reader:
         value = cell.value
         if value is None:
             return ""
+        if type(value) is str and "_x" in value:
+            from openpyxl.utils.escape import unescape
+
+            value = unescape(value)
         style = cell._style_id
         known = self._formats.get(style)
         if known is None:

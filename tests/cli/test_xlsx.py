@@ -74,6 +74,12 @@ def test_cells_are_read_as_a_person_reads_them(xlsx: Callable[..., Path]) -> Non
     ]  # fmt: skip
 
 
+def test_the_escapes_of_a_workbook_are_not_part_of_a_text(xlsx: Callable[..., Path]) -> None:
+    """Excel writes `_x000D_` for a carriage return, and `_x005F_` for an underscore that would begin an escape."""
+    found = rows(xlsx(People=[["phone"], ["+14155550101_x000D_", "Ana_x000D_\nLopez", "a_x005F_x000D_", "a_xyz"]]))
+    assert found[1].cells == ["+14155550101\r", "Ana\r\nLopez", "a_x000D_", "a_xyz"]
+
+
 def test_a_formula_that_is_a_text_is_read_without_a_stored_value(xlsx: Callable[..., Path]) -> None:
     """Programs write such files; a row of formulas alone is a row, too."""
     found = rows(xlsx(People=[["phone", "name"], ['="+14155550101"', '="He said ""Hi"""'], [], ['="+14155550102"']]))
