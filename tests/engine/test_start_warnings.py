@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from outreach import (
+    BusinessHours,
     Campaign,
     NewNumber,
     NewWorkspace,
@@ -15,7 +17,7 @@ from outreach import (
 )
 from outreach.errors import CannotStart, Conflict
 from outreach.ledger.sending.intents import sender_paces
-from outreach.models import CallerIdAllocation, PreparedRecipient, RecipientStatus
+from outreach.models import CallerIdAllocation, Holiday, HolidayCalendar, PreparedRecipient, RecipientStatus
 from outreach.rules.column_names import other_reading
 from outreach.rules.readiness import wording_warnings
 from outreach.services.campaigns import moves
@@ -131,6 +133,22 @@ async def test_a_paused_campaign_whose_number_was_removed_is_not_resumed(engine:
     await engine._storage.write(lambda tx: tx.numbers.delete(workspace.id, number.id))
     with pytest.raises(CannotStart, match="not a number of the workspace"):
         await engine.campaigns.resume(workspace.id, campaign.id)
+
+
+@pytest.mark.parametrize("channel", ["sms", "call"])
+async def test_holidays_without_a_time_zone_are_warned_of(engine: Outreach, channel: str) -> None:
+    """They are days of UTC; a zone that is set, `UTC` too, is no mistake, nor is a date that does not count."""
+    workspace = await given_workspace(engine)
+    day = Holiday(date=NOW.date(), name="", enabled=True)
+    zone = BusinessHours(enabled=False, timezone="UTC", schedule={})
+    for enabled, hours, expected in ((True, None, ["holidays"]), (True, zone, []), (False, None, [])):
+        holidays = HolidayCalendar(country=None, holidays=(attrs.evolve(day, enabled=enabled),))
+        fields: dict[str, Any] = {"business_hours": hours, "holidays": holidays}
+        if channel == "call":
+            campaign = await given_calls(engine, workspace, **fields)
+        else:
+            campaign = await given_campaign(engine, workspace, from_number="22395", **fields)
+        assert await warned(engine, workspace, campaign) == expected
 
 
 async def test_a_sandbox_warns_of_caller_ids_that_are_not_its_own(engine: Outreach) -> None:

@@ -102,10 +102,18 @@ def start_warnings(tx: Transaction, campaign: Campaign) -> tuple[Problem, ...]:
     workspace = workspace_of(tx, campaign.workspace_id)
     # What a sandbox only warns of prevents the start of a live campaign.
     senders = sender_problems(tx, campaign) if workspace.mode is WorkspaceMode.SANDBOX else ()
+    found = [*senders, *_holiday_warnings(campaign)]
     if campaign.channel == "call":
-        return tuple(senders)
+        return tuple(found)
     footer = settings_of(tx, campaign.workspace_id).footer
-    return (*senders, *wording_warnings(templates_of(tx, campaign), footer, campaign.from_number))
+    return (*found, *wording_warnings(templates_of(tx, campaign), footer, campaign.from_number))
+
+
+def _holiday_warnings(campaign: Campaign) -> Sequence[Problem]:
+    """Return a warning if holidays are days of UTC because the campaign has no time zone."""
+    if campaign.business_hours is not None or campaign.holidays is None or not closed_dates(campaign.holidays):
+        return ()
+    return (Problem(path="holidays", message="Its holidays are days of UTC: set the time zone of its business hours."),)
 
 
 def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[Problem]:
