@@ -456,6 +456,7 @@ class _Left:
             max_attempts=of_messages if is_sms else calls.retry_max_attempts,
             retry_delay=timedelta(minutes=settings.retry_delay_minutes if is_sms else calls.retry_delay_minutes),
             senders=self._senders,
+            frequency_cap=setup.plan.workspace.frequency_cap,
         )
 
 

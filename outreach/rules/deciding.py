@@ -85,6 +85,8 @@ FREQUENCY_CAP: Final = HoldingRule(
     limit="the frequency cap",
 )
 
+FREQUENCY_WINDOW: Final = timedelta(hours=24)
+
 UNCLEAR_REPLY: Final = HoldingRule(
     name="unclear_reply",
     trail_rule=TrailRule.REGISTER,

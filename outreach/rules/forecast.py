@@ -21,7 +21,7 @@ from outreach.models.resources import FlowStep
 from outreach.models.states import TrailRule
 from outreach.rules.contact_hours import LocalHours, earliest_closing, next_contact
 from outreach.rules.contact_places import ContactPlace
-from outreach.rules.deciding import HOLDING_RULES, LocalRules, spacing
+from outreach.rules.deciding import FREQUENCY_CAP, FREQUENCY_WINDOW, HOLDING_RULES, LocalRules, spacing
 from outreach.rules.opening import opening_state
 from outreach.rules.phones import NUMBER_BUSY
 
@@ -79,6 +79,7 @@ class OpenCampaign:
         max_attempts: Attempts for each contact and message, the first included.
         retry_delay: The time between attempts.
         senders: The keys of the numbers that it sends from; None for one without a rate. Empty for no limit.
+        frequency_cap: Requests to one contact in 24 hours; None for no cap.
     """
 
     campaign: Campaign
@@ -94,6 +95,7 @@ class OpenCampaign:
     max_attempts: int = 1
     retry_delay: timedelta = timedelta()
     senders: tuple[str | None, ...] = ()
+    frequency_cap: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -152,13 +154,18 @@ class _Share:
 
 @attrs.frozen
 class _Waiting:
-    """A contact in a campaign's queue."""
+    """A contact in a campaign's queue.
+
+    Attributes:
+        requests: The times of its requests in the forecast, as far as the frequency cap may count them.
+    """
 
     place: ContactPlace | None
     step: int
     attempts: int
     reason: BindingRule
     reached: bool = False
+    requests: tuple[float, ...] = ()
 
 
 _Local = tuple[tuple[str, ...], tuple[LocalHours, ...]]
@@ -311,7 +318,7 @@ class _Stream:
             if not self._sends(contact):
                 self._enter(contact, contact.step, at)
                 return
-            contact = attrs.evolve(contact, reached=True)
+            contact = attrs.evolve(contact, reached=True, requests=self._with_request(contact.requests, at))
             self._note_request(at, self.weight)
             self.free_at = at + self.apart
             self._after_message(contact, at)
@@ -359,21 +366,37 @@ class _Stream:
         """Return when a call ends, and put back a contact that nobody answered for."""
         assumed = self._assumed
         answered = self._answers.draw(attempt)
+        requests = self._with_request(contact.requests if contact is not None else (), at)
         seconds = assumed.call_seconds if answered else assumed.ring_seconds
-        if not answered and self.left.campaign.double_dial and contact is not None:
+        dials_twice = self.left.campaign.double_dial and contact is not None
+        if not answered and dials_twice and self._capped_until(requests) <= at + seconds:
             # Nobody answered: the second call follows at once, in the same place.
             self._note_request(at, self.weight)
+            requests = self._with_request(requests, at + seconds)
             answered = self._answers.draw(-attempt)
             seconds += assumed.call_seconds if answered else assumed.ring_seconds
         ends = at + seconds * part * self.weight
         if not answered and attempt < self.left.max_attempts:
             place = contact.place if contact is not None else None
-            again = _Waiting(place, 0, attempt, "retry", reached=True)
+            again = _Waiting(place, 0, attempt, "retry", reached=True, requests=requests)
             self._wait(ends + self.left.retry_delay.total_seconds(), again)
         self.last_end = max(self.last_end, ends)
         return ends
 
+    def _with_request(self, requests: tuple[float, ...], at: float) -> tuple[float, ...]:
+        """Return the times of a contact's requests with one more, as many as the frequency cap counts."""
+        cap = self.left.frequency_cap
+        return () if cap is None else (*requests, at)[-cap:]
+
+    def _capped_until(self, requests: tuple[float, ...]) -> float:
+        """Return when the frequency cap allows the next request to a contact."""
+        cap = self.left.frequency_cap
+        return 0.0 if cap is None or len(requests) < cap else requests[-cap] + FREQUENCY_WINDOW.total_seconds()
+
     def _wait(self, due: float, contact: _Waiting) -> None:
+        allowed = self._capped_until(contact.requests)
+        if allowed > due:
+            due, contact = allowed, attrs.evolve(contact, reason=FREQUENCY_CAP.name)
         heapq.heappush(self._queue, (due, next(self._order), contact))
 
     def pass_until(self, at: float, rule: BindingRule) -> None:

@@ -198,6 +198,52 @@ async def test_calls_end_about_when_the_forecast_says(seed: int) -> None:
     assert_close(told, done, 0.10, 5.0)
 
 
+@pytest.mark.virtual_time(max_run=timedelta(days=9))
+@pytest.mark.parametrize("cap", [1, 2])
+async def test_the_frequency_cap_holds_back_the_later_steps_of_a_flow_in_the_forecast(cap: int) -> None:
+    """As many as it allows come in a day."""
+    clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))
+    async with dispatching(MemoryStorage(clock=clock), config=SLOW, clock=clock) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        await engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=cap))
+        steps = [FlowStep(kind="send", body=text) for text in ("One", "Two", "Three")]
+        flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=tuple(steps)))
+        campaign = await given_campaign(
+            engine, workspace, 5, body=None, message_source="flow", flow_id=flow.id, rate_per_minute=60
+        )
+        told = await engine.campaigns.forecast(workspace.id, campaign.id)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        done = await completes(engine, campaign)
+    assert_close(told, done, 0.0, 10.0)
+    assert told.requests == 15
+    assert "frequency_cap" in {phase.bound_by for phase in told.phases}
+
+
+@pytest.mark.virtual_time(max_run=timedelta(days=9))
+async def test_the_frequency_cap_holds_back_calls_in_the_forecast() -> None:
+    """The next attempt waits for it, and the second call of a double dial is not made."""
+    clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))
+    voice = ScriptedVoice(lambda _: accept().no_answer(after_seconds=30))
+    async with dispatching(MemoryStorage(clock=clock), voice=voice, config=CALLS, clock=clock) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        await engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=1))
+        agent = await engine.agents.create(
+            workspace.id, NewAgent(name="Agent", provider="simulator", direction="outbound")
+        )
+        new = NewCallCampaign(name="Calls", agent_id=agent.id, double_dial=True)
+        campaign = (
+            await engine.campaigns.create_call(workspace.id, new, drawn_contacts(random.Random(7), 5, first=0))
+        ).campaign
+        assumed = ForecastAssumptions(answer_rate=0.0)
+        told = await engine.campaigns.forecast(workspace.id, campaign.id, assumptions=assumed)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        done = await completes(engine, campaign)
+    assert told.requests == len(voice.requests) == 15
+    assert_close(told, done, 0.0, 10.0)
+
+
 @pytest.mark.virtual_time(max_run=timedelta(days=3))
 async def test_what_has_been_measured_takes_the_place_of_what_was_assumed() -> None:
     """A quarter of the messages fails for now; half way through, what is left ends when it is told."""

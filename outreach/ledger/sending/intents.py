@@ -35,15 +35,13 @@ from outreach.models.states import (
     WorkspaceStatus,
 )
 from outreach.models.work import CampaignRunState, WorkUnit
-from outreach.rules.deciding import UNCLEAR_REPLY, next_caller_id, next_slot, spacing
+from outreach.rules.deciding import FREQUENCY_WINDOW, UNCLEAR_REPLY, next_caller_id, next_slot, spacing
 from outreach.rules.free_first import FreeFirst
 from outreach.rules.numbering import spellings
 from outreach.rules.opening import opening_state
 from outreach.rules.phones import MAX_NUMBER_WAIT, NUMBER_BUSY, is_service, normalise, normalise_single
 from outreach.rules.settlement import second_leg_deadline
 from outreach.storage.unit_of_work import Transaction
-
-FREQUENCY_WINDOW: Final = timedelta(hours=24)
 
 CAP_RECHECK_AFTER: Final = timedelta(minutes=1)
 """How soon a capped number is checked again while a request in flight may turn out not to count."""
