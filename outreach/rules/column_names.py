@@ -100,10 +100,17 @@ _NAMES: Final[Mapping[Field, str]] = {
         aikavyöhyke|strefa czasowa|časové pásmo|időzóna|fus orar|saat dilimi|часовой пояс|часовий пояс|ζώνη ώρας|
         タイムゾーン|时区|時區|시간대
     """,
-    "zip_code": "zip code|zip|us zip code|us zip|zip postal code|postal code|postcode|home zip|mailing zip|billing zip",
-    "state": "state|us state|state code|state name|state province|home state|mailing state|billing state",
+    "zip_code": """
+        zip code|zip|us zip code|us zip|zip postal code|postal code|postcode|home zip|mailing zip|billing zip|
+        mailing zip postal code|billing zip postal code
+    """,
+    "state": """
+        state|us state|state code|state name|state province|home state|mailing state|billing state|
+        mailing state province|billing state province
+    """,
     "country": """
         country|country code|country name|country iso|iso country|iso country code|country region|
+        mailing country|billing country|
         Land|Ländercode|Länderkürzel|Ländername|pays|code pays|país|código de país|código do país|paese|nazione|
         codice paese|landcode|landsnavn|landskod|maa|kraj|kod kraju|země|kód země|krajina|ország|országkód|țară|ülke|
         ülke kodu|страна|код страны|країна|код країни|държава|χώρα|البلد|الدولة|מדינה|देश|negara|quốc gia|ประเทศ|

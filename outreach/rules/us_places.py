@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-_ZIP_CODE: Final = re.compile(r"(\d{3,5})(-\d{4})?", re.ASCII)
+_ZIP_CODE: Final = re.compile(r"(\d{3,5})(-?\d{4})?(\.0)?", re.ASCII)
 _ZIP_DIGITS: Final = 5
 _PREFIX_DIGITS: Final = 3
 _NOT_A_LETTER: Final = re.compile(r"[^a-z]+")
@@ -47,7 +47,7 @@ class _Table:
 def read_us_place(zip_code: str | None, state: str | None) -> str | None:
     """Return the first three digits of a ZIP code; without a known one the code of a state; None if neither is known.
 
-    A ZIP code may lack the zeros at its start, which spreadsheets remove.
+    A ZIP code may lack the zeros at its start, which spreadsheets remove, and end with the `.0` that they add.
     """
     table = _table()
     found = _ZIP_CODE.fullmatch(zip_code.strip()) if zip_code is not None else None

@@ -215,6 +215,9 @@ def test_the_place_of_a_contact_has_columns_that_are_variables_too() -> None:
     columns = read_columns(["Phone", "Time Zone", "ZIP", "State", "City"])
     assert dict(columns.fields) == {1: "time_zone", 2: "zip_code", 3: "state"}
     assert columns.variables == ((1, "Time Zone"), (2, "ZIP"), (3, "State"), (4, "City"))
+    columns = read_columns(["Phone", "Mailing State/Province", "Mailing Zip/Postal Code", "Mailing Country"])
+    assert dict(columns.fields) == {1: "state", 2: "zip_code"}
+    assert columns.country == 3
 
 
 @pytest.mark.parametrize(("cell", "read"), [("Eastern", False), ("EST", False), ("America/Denver", True), ("", True)])
