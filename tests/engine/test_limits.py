@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 import anyio
+import attrs
 import pytest
 
 from outreach.ledger.campaigns import transitions
@@ -363,6 +364,24 @@ async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: 
             storage, await given_dispatch(storage, campaign, position, now=moment), refused("rejected"), now=moment
         )
     assert (await reread(storage, campaign)).status == "active"
+
+
+async def _change(storage: Storage, campaign: Campaign, moment: datetime) -> None:
+    changed = attrs.evolve(await reread(storage, campaign), updated_at=moment)
+    await storage.write(lambda tx: tx.campaigns.update(changed))
+
+
+async def test_a_change_of_a_campaign_does_not_begin_its_budget_anew(storage: Storage) -> None:
+    """docs/rules.md#error-budget: only a resume does."""
+    campaign = await given_active(storage, 20)
+    await storage.write(lambda tx: transitions.pause(tx, THIS_WORKSPACE, campaign.id, now=NOW, actor="test"))
+    await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, campaign.id, now=NOW, actor="test"))
+    for position in range(5):
+        moment = NOW + position * SECOND
+        await _change(storage, campaign, moment)
+        dispatch = await given_dispatch(storage, campaign, position, now=moment)
+        await settle(storage, dispatch, refused("rejected"), now=moment)
+    assert (await reread(storage, campaign)).pause_reason == "error_budget"
 
 
 async def test_requests_that_were_not_sent_do_not_hide_those_without_an_answer(storage: Storage) -> None:

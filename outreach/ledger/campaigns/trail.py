@@ -151,6 +151,17 @@ def last_pause_number(tx: Transaction, campaign: Campaign) -> int:
     return max((entry.number for entry in latest if entry.state == CampaignStatus.PAUSED), default=0)
 
 
+def last_activation(tx: Transaction, campaign: Campaign) -> datetime:
+    """Return when a campaign became active last; its first start if that is not among its latest entries."""
+    latest = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
+    moves = [
+        entry.at for entry in latest if entry.what is TrailStepKind.CAMPAIGN and entry.state == CampaignStatus.ACTIVE
+    ]
+    at = moves[-1] if moves else campaign.started_at or campaign.updated_at
+    # After the clock was set back, the trail keeps its times, and the campaign's are corrected.
+    return min(at, campaign.updated_at)
+
+
 def record_campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: datetime) -> None:
     """Record that a campaign was created."""
     _of_campaign(tx, campaign, rule=TrailRule.LOAD, reason=None, actor=actor, now=now)

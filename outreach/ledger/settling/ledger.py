@@ -130,9 +130,8 @@ def charge_error_budget(tx: Transaction, dispatch: Dispatch, now: datetime) -> N
         return
     # A resume starts a new budget: the operator has seen the earlier failures. Requests from before a clock step may be
     # older than a resume, and must not hide the others.
-    history = tx.dispatches.judged(
-        dispatch.workspace_id, campaign.id, since=campaign.updated_at, until=now, limit=JUDGED_DISPATCHES
-    )
+    since = trail.last_activation(tx, campaign)
+    history = tx.dispatches.judged(dispatch.workspace_id, campaign.id, since=since, until=now, limit=JUDGED_DISPATCHES)
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
         _pause(tx, campaign, "error_budget", now)
 
