@@ -329,19 +329,31 @@ def recipient_after_receipt(
 
 
 def wait_for_limit(
-    recipient: Recipient, *, attempt: int, try_number: int, campaign: CampaignStatus, backoff: Backoff, now: datetime
+    recipient: Recipient,
+    dispatch: Dispatch,
+    siblings: Iterable[Dispatch],
+    *,
+    campaign: CampaignStatus,
+    backoff: Backoff,
+    now: datetime,
 ) -> Recipient | None:
     """Return a recipient whose accepted request ended at a limit, waiting for another try; no attempt is spent.
 
-    None if the failure counts as any other: the campaign or the recipient has ended otherwise, or the attempt has been
-    tried too often.
+    None if the failure counts as any other: the campaign or the recipient has ended otherwise, or too many requests of
+    the attempt ended so. `siblings` are the dispatches of the same recipient and step.
     """
+    # A deferral has the same reason: the provider took nothing then.
+    limited = [
+        one
+        for one in siblings
+        if (one.state, one.reason, one.attempt) == (DispatchState.ACCEPTED, LIMITED, dispatch.attempt)
+    ]
     waits_for_more = recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.WAITING}
     sent = recipient.status is RecipientStatus.COMPLETED and recipient.reason in {None, "no_receipt"}
-    if not (waits_for_more or sent) or campaign in TERMINAL_CAMPAIGN_STATUSES or try_number >= MAX_LIMITED_TRIES:
+    if not (waits_for_more or sent) or campaign in TERMINAL_CAMPAIGN_STATUSES or len(limited) >= MAX_LIMITED_TRIES:
         return None
-    back = attrs.evolve(recipient, attempts=attempt - 1, tries=try_number, successful=False)
-    return waiting(back, "deferred", now + backoff.delay(try_number, None))
+    back = attrs.evolve(recipient, attempts=dispatch.attempt - 1, tries=dispatch.try_number, successful=False)
+    return waiting(back, "deferred", now + backoff.delay(dispatch.try_number, None))
 
 
 def expire_receipt_wait(recipient: Recipient, now: datetime) -> Recipient:

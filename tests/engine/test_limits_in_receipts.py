@@ -164,6 +164,19 @@ async def test_an_attempt_ends_after_so_many_tries_at_a_limit(storage: Storage) 
     await reread(storage, campaign)
 
 
+async def test_tries_that_the_carrier_did_not_take_are_no_tries_at_a_limit(storage: Storage) -> None:
+    """A contact that was deferred ten times waits after its first failure at a limit."""
+    campaign = await given_active(storage, 2)
+    now = NOW
+    for _ in range(MAX_LIMITED_TRIES):
+        dispatch = await given_dispatch(storage, campaign, now=now)
+        await settle(storage, dispatch, DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"), now=now)
+        now += timedelta(hours=1)
+    await report(storage, limit(await sent(storage, campaign, now=now), at=now), now=now)
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason, after.attempts) == (R.WAITING, "deferred", 0)
+
+
 async def over(storage: Storage, campaign: Campaign, **changes: Any) -> None:
     """End a campaign, or change one that has ended."""
     ended = attrs.evolve(await reread(storage, campaign), **{"completed_at": NOW, **changes})

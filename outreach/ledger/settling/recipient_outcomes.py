@@ -126,8 +126,8 @@ def _waiting_for_limit(
     reopens = may_reopen(tx, campaign, within=backoff.receipt, now=now) and not quarantine_reason(tx, dispatch.epoch)
     return wait_for_limit(
         attrs.evolve(recipient, step=dispatch.step),
-        attempt=dispatch.attempt,
-        try_number=dispatch.try_number,
+        dispatch,
+        _siblings(tx, dispatch),
         campaign=CampaignStatus.ACTIVE if reopens else campaign.status,
         backoff=backoff,
         now=now,
