@@ -18,7 +18,7 @@ from outreach import (
     SmsSettingsUpdate,
     Workspace,
 )
-from outreach.errors import CannotStart
+from outreach.errors import CannotStart, InvalidRequest
 from outreach.models import StartCheck
 from outreach.rules.readiness import CampaignTexts
 from outreach.services.campaigns import moves
@@ -62,6 +62,36 @@ async def test_the_footer_counts(engine: Outreach) -> None:
         await engine.campaigns.start(workspace.id, campaign.id)
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_enabled=False))
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (SmsSettingsUpdate(footer_text="Acme Ltd, 12 High Street. Reply STOP to opt out"), "footer_text"),
+        (SmsSettingsUpdate(max_segments=1), "max_segments"),
+    ],
+)
+async def test_settings_by_which_a_campaign_under_way_would_fit_nobody_are_refused(
+    engine: Outreach, change: SmsSettingsUpdate, path: str
+) -> None:
+    """Everybody who is left would fail. The error names the campaign, and no other one; nothing has changed."""
+    workspace = await given_workspace(engine)
+    segments = 1 if path == "footer_text" else 2
+    before = await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=segments))
+    text = "x" * (150 * segments - 20)
+    running = await given_campaign(engine, workspace, 3, name="Spring", body=text)
+    await given_campaign(engine, workspace, 3, name="Draft", body=text)
+    short = await given_campaign(engine, workspace, 3, name="Short", body="Hi")
+    for campaign in (running, short):
+        await engine.campaigns.start(workspace.id, campaign.id)
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.sms_settings.update(workspace.id, change)
+    (problem,) = caught.value.details
+    assert problem.path == path
+    assert "of campaign 'Spring' (active): shorten" in problem.message
+    assert await engine.sms_settings.get(workspace.id) == before
+    await engine.campaigns.cancel(workspace.id, running.id)
+    await engine.sms_settings.update(workspace.id, change)
 
 
 async def test_how_many_will_fail_is_reported_and_the_others_are_reached(engine: Outreach) -> None:

@@ -28,7 +28,7 @@ from outreach.models.base import CARRIERS
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.resources import Agent
 from outreach.models.schedule import Occurrence, OccurrenceState
-from outreach.models.settings import BusinessHours, HolidayCalendar
+from outreach.models.settings import BusinessHours, HolidayCalendar, SmsSettings
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
     TERMINAL_CAMPAIGN_STATUSES,
@@ -46,7 +46,14 @@ from outreach.rules.holidays import closed_dates, extend_calendar
 from outreach.rules.numbering import person_key
 from outreach.rules.opening import next_open
 from outreach.rules.phones import is_service, normalise_single
-from outreach.rules.readiness import approval_reason, is_person, limits_starts, missing_requirements, wording_warnings
+from outreach.rules.readiness import (
+    CampaignTexts,
+    approval_reason,
+    is_person,
+    limits_starts,
+    missing_requirements,
+    wording_warnings,
+)
 from outreach.rules.rendering import CONTACT_FIELDS, expected_names, field_columns, template_of, text_warnings, unfilled
 from outreach.rules.schedules import MISSED
 from outreach.rules.segments import name_spellings
@@ -60,6 +67,18 @@ def templates_of(tx: Transaction, campaign: Campaign) -> Sequence[str]:
     steps = steps_of(tx, campaign)
     texts = (campaign.body,) if steps is None else tuple(step.body for step in steps if step.kind == "send")
     return tuple(template_of(campaign, text) for text in texts)
+
+
+def texts_of(tx: Transaction, campaign: Campaign, settings: SmsSettings | None = None) -> CampaignTexts:
+    """Return what a campaign sends, with the settings that decide whether it can be sent; None for the present ones."""
+    if settings is None:
+        settings = settings_of(tx, campaign.workspace_id)
+    return CampaignTexts(
+        templates=templates_of(tx, campaign),
+        footer=settings.footer,
+        max_segments=settings.max_segments,
+        replaces=campaign.replace_characters,
+    )
 
 
 def caller_of(tx: Transaction, campaign: Campaign) -> Agent | None:

@@ -21,7 +21,7 @@ from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.segments import composed
 from outreach.services.campaigns.loading import pool_fields
-from outreach.services.campaigns.moves import MAX_LOOKED_AT, check_contacts, texts_of
+from outreach.services.campaigns.moves import MAX_LOOKED_AT, check_contacts
 from outreach.services.context import ServiceContext, changed_fields, check_provider
 from outreach.services.idempotency import Idempotency
 from outreach.storage.unit_of_work import Transaction
@@ -302,7 +302,7 @@ def _require_startable(
         problems = tuple(one for one in problems if one.path != "placeholders")
     known = {(one.path, one.message) for one in moves.start_obstacles(tx, before, now)}
     found = [one for one in problems if (one.path, one.message) not in known]
-    if not changes.keys().isdisjoint(_TEXT_FIELDS) and texts_of(tx, after).fits_no_contact():
+    if not changes.keys().isdisjoint(_TEXT_FIELDS) and moves.texts_of(tx, after).fits_no_contact():
         found.append(
             Problem(path="body", message="is over the segment cap (max_segments) for every contact, with the footer")
         )

@@ -19,9 +19,9 @@ from outreach.ledger.campaigns.transitions import (
     find_text_warnings,
     not_installed,
     start_warnings,
-    templates_of,
+    texts_of,
 )
-from outreach.ledger.common import campaign_of, campaign_unit, provider_of, require_revision, settings_of, workspace_of
+from outreach.ledger.common import campaign_of, campaign_unit, provider_of, require_revision, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
 from outreach.models.account import StoredAccount
 from outreach.models.approval import PricedRevision
@@ -171,17 +171,6 @@ async def _rows(
 ) -> Sequence[Recipient]:
     return await context.storage.read(
         lambda tx: tx.recipients.page(workspace_id, campaign_id, status=status, after=after, limit=limit)
-    )
-
-
-def texts_of(tx: Transaction, campaign: Campaign) -> CampaignTexts:
-    """Return what a campaign sends, with the settings that decide whether it can be sent."""
-    settings = settings_of(tx, campaign.workspace_id)
-    return CampaignTexts(
-        templates=templates_of(tx, campaign),
-        footer=settings.footer,
-        max_segments=settings.max_segments,
-        replaces=campaign.replace_characters,
     )
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar, get_args
+from typing import Any, Final, Generic, Protocol, TypeVar, get_args
 
+from outreach.errors import InvalidRequest
+from outreach.ledger.access.usages import STARTED, campaigns_using
 from outreach.ledger.campaigns.ended_approvals import take_approvals
+from outreach.ledger.campaigns.transitions import texts_of
 from outreach.ledger.common import (
     call_settings_of,
     record_audit,
@@ -15,6 +18,7 @@ from outreach.ledger.common import (
     wake_running_campaigns,
     workspace_of,
 )
+from outreach.models.campaign import Campaign
 from outreach.models.settings import (
     CallSettings,
     CallSettingsUpdate,
@@ -30,6 +34,9 @@ from outreach.rules.rendering import reply_text
 from outreach.services.context import ServiceContext, check_kind
 from outreach.services.resource import take_methods
 from outreach.storage.unit_of_work import Transaction
+
+_MAX_NAMED: Final = 5
+"""How many campaigns an error names."""
 
 
 class SettingsUpdate(Protocol):
@@ -74,6 +81,7 @@ class WorkspaceSettings(Generic[S, U]):
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: By the change a message of a campaign under way would be too long for every contact.
         """
         check_kind("change", change, self._update)
         now = self._context.now()
@@ -106,10 +114,29 @@ class Settings(WorkspaceSettings[SmsSettings, SmsSettingsUpdate]):
         return settings_of(tx, workspace_id)
 
     def _put(self, tx: Transaction, workspace_id: str, settings: SmsSettings, now: datetime, actor: str) -> None:
-        if settings.footer != settings_of(tx, workspace_id).footer:
+        before = settings_of(tx, workspace_id)
+        _require_texts_fit(tx, workspace_id, before, settings)
+        if settings.footer != before.footer:
             take_approvals(tx, workspace_id, lambda campaign: campaign.channel == "sms", now=now, actor=actor)
         tx.settings.put(workspace_id, settings)
         wake_running_campaigns(tx, workspace_id, now)
+
+
+def _require_texts_fit(tx: Transaction, workspace_id: str, before: SmsSettings, after: SmsSettings) -> None:
+    """Raise `InvalidRequest` if by the change a message of a campaign under way would be too long for every contact."""
+    if (before.footer, before.max_segments) == (after.footer, after.max_segments):
+        return
+
+    def breaks(campaign: Campaign) -> bool:
+        return texts_of(tx, campaign, after).fits_no_contact() and not texts_of(tx, campaign, before).fits_no_contact()
+
+    found = campaigns_using(tx, workspace_id, breaks, STARTED)
+    if found:
+        raise InvalidRequest.at(
+            "footer_text" if after.max_segments == before.max_segments else "max_segments",
+            f"would make a message too long for every contact of {', '.join(found[:_MAX_NAMED])}: "
+            "shorten the footer, raise max_segments, or cancel the campaign first",
+        )
 
 
 class CallingSettings(WorkspaceSettings[CallSettings, CallSettingsUpdate]):
