@@ -13,7 +13,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from outreach.core.meant.date_formats import date_format, format_meant, read_date, read_time
+from outreach.core.meant.date_formats import date_format, format_meant, read_date, read_time, text_like_a_code
 from outreach.models.campaign import Campaign, NewRecipient, Recipient
 from outreach.models.preflight import ContactExample, PlaceholderProblem
 from outreach.models.resources import Agent
@@ -464,15 +464,21 @@ def _check_own(found: dict[str, TextWarning], written: str, known: Mapping[str, 
     (parsed,) = placeholders_of(written)
     if default is not None:
         _note(found, written, f"{{{{{parsed.written}|{default['fallback']}}}}}", f"falls back to {rest.strip()!r}")
-    elif parsed.date is not None and date_format(parsed.date) is None:
+    elif parsed.date is not None and (doubt := _doubt(parsed.date)) is not None:
         code = format_meant(parsed.date)
         fallback = "" if parsed.fallback is None else f"|{parsed.fallback}"
         meant = None if code is None else _right(parsed.written, known, f"|date:{code}{fallback}")
-        _note(
-            found, written, meant, f"has a date format that is not understood, {parsed.date!r}: values stay as they are"
-        )
+        _note(found, written, meant, f"has a date format {doubt}")
     elif exact.isdisjoint((*parsed.whole, *parsed.name)) and _is_known(parsed.written, known):
         _note(found, written, _right(parsed.written, known, bar + rest), "names no value")
+
+
+def _doubt(code: str) -> str | None:
+    """Return why a date format most likely means otherwise; None if it does not."""
+    if date_format(code) is None:
+        return f"that is not understood, {code!r}: values stay as they are"
+    text = text_like_a_code(code)
+    return None if text is None else f"with {text!r}, which is no code and is sent as it is"
 
 
 def _note(found: dict[str, TextWarning], written: str, meant: str | None, what: str) -> None:

@@ -52,6 +52,15 @@ NAMES = (*CONTACT_FIELDS, "Slot")
         ('{{ Slot | date: "%F" }}', "{{Slot|date:yyyy-mm-dd}}"),
         ("{{Slot|date:'%I:%M %p'}}", "{{Slot|date:hh:mm AM/PM}}"),
         ('{{Slot|date:"d.m."}}', "{{Slot|date:d.m.}}"),
+        ("{{Slot|date:TT.MM.JJJJ}}", "{{Slot|date:dd.mm.yyyy}}"),
+        ('{{Slot|date:[de]TT. MMMM "um" h:mm|bald}}', '{{Slot|date:[de]dd. mmmm "um" h:mm|bald}}'),
+        ("{{Slot|date:TT.JJJJ}}", "{{Slot|date:dd.yyyy}}"),
+        ("{{Slot|date:JJ/MM/AAAA}}", "{{Slot|date:dd/mm/yyyy}}"),
+        ("{{Slot|date:gg/mm/aaaa}}", "{{Slot|date:dd/mm/yyyy}}"),
+        ("{{Slot|date:dd-mm-jj}}", "{{Slot|date:dd-mm-yy}}"),
+        ("{{Slot|date:h:mm a}}", "{{Slot|date:h:mm AM/PM}}"),
+        ("{{Slot|date:mmmm do}}", "{{Slot|date:mmmm d}}"),
+        ("{{Slot|date:d 'de' mmmm}}", '{{Slot|date:d "de" mmmm}}'),
     ],
 )
 def test_a_placeholder_of_another_program_is_named_with_the_right_spelling(written: str, meant: str) -> None:
@@ -66,6 +75,8 @@ def test_a_placeholder_of_another_program_is_named_with_the_right_spelling(writt
     "text",
     [
         "Hi {{first_name}}, {{Slot|soon}} {{Slot|date:d mmm yyyy|soon}}",
+        "{{Slot|date:D.M.YYYY at h:mm AM/PM}} {{Slot|date:yyyy-mm-ddThh:mm}} {{Slot|date:h o'clock}}",
+        '{{Slot|date:d "a" mmmm "l\'heure d\'été"}}',
         "Only 5 < 7 and 20 % off, (see below) [here] <3 100% sure #1 #sale :-)",
         "Hi {{sl\u200bot}}",
         "50% of them, 60% of us",

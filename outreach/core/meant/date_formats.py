@@ -129,6 +129,11 @@ _FOREIGN: Final = {
 }  # fmt: skip
 """The codes of other programs (strftime), as those of spreadsheets."""
 
+_LOCAL: Final = re.compile(r"(?P<letter>[tja])(?P=letter)*|do", re.IGNORECASE)
+"""The codes of spreadsheets in other languages (`TT.MM.JJJJ`), and of programs (`h:mm a`, `mmmm do`)."""
+
+_OWN_LETTERS: Final = {"y": "y", "m": "m", "d": "d", "h": "h", "s": "s", "t": "d", "g": "d", "a": "y"}
+_SINGLE_QUOTED: Final = re.compile(r"'([^']*)'")
 _FOREIGN_CODE: Final = re.compile(r"%(?:%|-?[A-Za-z])")
 _FOREIGN_TOKEN: Final = re.compile(r"(?P<code>%(?:%|-?[A-Za-z]))|(?P<word>[^\W\d_]+)|\[[^\]]*\]|\"[^\"]*\"")
 _QUOTES: Final = "\"'\u201c\u201d\u201e\u2018\u2019 "
@@ -230,10 +235,22 @@ def date_format(code: str) -> DateFormat | None:
     return DateFormat(tuple(_with_minutes(parts)), language)
 
 
+def text_like_a_code(code: str) -> str | None:
+    """Return the first text of a format that is a code, or stands in quotes, in other languages and programs."""
+    tokens = list(_TOKEN.finditer(code))
+    if sum(one["other"] == "'" for one in tokens) > 1:
+        return "'"
+    return next((one["word"] for one in tokens if one["word"] and _LOCAL.fullmatch(one["word"])), None)
+
+
 def format_meant(code: str) -> str | None:
-    """Return the code that a format in quotes, or one of another program (`%d.%m.`), stands for; None if it is none."""
+    """Return the code that a format in quotes, or one of another language or program, stands for; None if it is none.
+
+    Those are `TT.MM.JJJJ`, `jj/mm/aaaa`, `h:mm a` and `%d.%m.`.
+    """
     bare = code.strip(_QUOTES)
     if _FOREIGN_CODE.search(bare) is None:
+        bare = _translated(bare)
         return bare if bare != code and date_format(bare) is not None else None
     found = [one["code"] for one in _FOREIGN_TOKEN.finditer(bare) if one["code"]]
     if not _FOREIGN.keys() >= set(found):
@@ -246,6 +263,25 @@ def format_meant(code: str) -> str | None:
     minutes = 0 if wanted is None else sum(part.kind == "minute" for part in wanted.parts)
     # A minute by itself would be read as a month.
     return None if wanted is None or minutes != sum(one in {"%M", "%T", "%R"} for one in found) else written
+
+
+def _translated(code: str) -> str:
+    """Return a format whose letters are those of another language, or whose texts stand in single quotes."""
+    code = code if '"' in code else _SINGLE_QUOTED.sub(r'"\1"', code)
+    initials = {one["word"][0].lower() for one in _TOKEN.finditer(code) if one["word"]}
+
+    def translate(found: re.Match[str]) -> str:
+        word = (found["word"] or "").lower()
+        if word in {"a", "do"}:
+            return "AM/PM" if word == "a" else "d"
+        if len(set(word)) != 1 or word == "g":
+            return found[0]
+        # A year in German and Dutch, a day in French.
+        is_year = "a" not in initials and (len(word) > _MONTH_NAME or not initials.isdisjoint("td"))
+        own = {**_OWN_LETTERS, "j": "y" if is_year else "d"}.get(word[0])
+        return found[0] if own is None else own * len(word)
+
+    return _TOKEN.sub(translate, code)
 
 
 def _language_of(locale: str) -> str | None:
