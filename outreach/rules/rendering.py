@@ -447,6 +447,14 @@ def text_warnings(template: str, names: Sequence[str]) -> tuple[TextWarning, ...
     return tuple(found.values())[:MAX_WARNINGS]
 
 
+def footer_warnings(footer: str) -> tuple[TextWarning, ...]:
+    """Return the placeholders of a footer, which are sent as they are."""
+    found: dict[str, TextWarning] = {}
+    for own in PLACEHOLDER.finditer(footer):
+        _note(found, own[0], None, "is sent as it is: a footer has no placeholders")
+    return tuple(found.values())
+
+
 def _check_letters(found: dict[str, TextWarning], template: str) -> None:
     """Note the words of a text whose characters were replaced or encoded twice."""
     for word in () if template.isascii() else template.split():

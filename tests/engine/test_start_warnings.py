@@ -239,3 +239,13 @@ async def test_preflight_and_start_check_warn_of_the_wording(engine: Outreach) -
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_enabled=False))
     assert await warned(engine, workspace, campaign) == ["from_number"]
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+
+
+async def test_placeholders_of_the_footer_are_named(engine: Outreach) -> None:
+    """They are sent as they are, while those of the text have values."""
+    workspace, campaign = await given(engine, WorkspaceMode.LIVE, from_number=SENDER, body="Hi {{first_name}}")
+    assert (await engine.campaigns.check_start(workspace.id, campaign.id)).text_warnings == ()
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_text="{{first_name}}, reply STOP"))
+    (warning,) = (await engine.campaigns.check_start(workspace.id, campaign.id)).text_warnings
+    assert warning.written == "{{first_name}}"
+    assert warning.message == "{{first_name}} is sent as it is: a footer has no placeholders."

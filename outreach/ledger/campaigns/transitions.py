@@ -54,7 +54,15 @@ from outreach.rules.readiness import (
     missing_requirements,
     wording_warnings,
 )
-from outreach.rules.rendering import CONTACT_FIELDS, expected_names, field_columns, template_of, text_warnings, unfilled
+from outreach.rules.rendering import (
+    CONTACT_FIELDS,
+    expected_names,
+    field_columns,
+    footer_warnings,
+    template_of,
+    text_warnings,
+    unfilled,
+)
 from outreach.rules.schedules import MISSED
 from outreach.rules.segments import name_spellings
 from outreach.storage.unit_of_work import Transaction
@@ -106,8 +114,10 @@ def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]
 
 def find_text_warnings(tx: Transaction, campaign: Campaign) -> tuple[TextWarning, ...]:
     """Return the parts of a campaign's texts that are most likely meant otherwise, and are sent as they are."""
-    names = _names_with_values(tx, campaign)
-    found = (one for template in templates_of(tx, campaign) for one in text_warnings(template, names))
+    templates, names = templates_of(tx, campaign), _names_with_values(tx, campaign)
+    found = [one for template in templates for one in text_warnings(template, names)]
+    if templates:
+        found += footer_warnings(settings_of(tx, campaign.workspace_id).footer or "")
     return tuple({one.written: one for one in found}.values())
 
 
