@@ -154,6 +154,31 @@ async def test_a_recipient_stands_as_its_course_has_it(
         assert (campaign.counters.completed, campaign.counters.successful, campaign.counters.failed) == (1, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("steps", "status", "reason"),
+    [([HELLO, WAIT, AGAIN], R.WAITING, "flow_wait"), ([HELLO, STOP], R.COMPLETED, None)],
+)
+async def test_a_delivery_after_a_failure_goes_on_with_the_next_step(
+    storage: Storage, clock: ManualClock, steps: list[FlowStep], status: RecipientStatus, reason: str | None
+) -> None:
+    """Also while retry is off, so that the contact had failed."""
+    course = await Course.begin(storage, clock, *steps, count=2)
+    await play(course, "sent, accepted, failed of 1, delivered of 1")
+    after = await recipient(storage, course.campaign, 1)
+    assert (after.status, after.reason, after.successful) == (status, reason, True)
+
+
+async def test_a_delivery_after_a_failure_opens_no_campaign_that_has_ended(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """The contact counts as reached, and gets no further step."""
+    course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN)
+    await play(course, "sent, accepted, failed of 0, delivered of 0")
+    after = await recipient(storage, course.campaign)
+    assert (after.status, after.reason, after.successful) == (R.COMPLETED, None, True)
+    assert (await reread(storage, course.campaign)).status == "completed"
+
+
 async def test_a_failed_receipt_during_a_wait_has_the_step_tried_again_by_the_settings(
     storage: Storage, clock: ManualClock
 ) -> None:

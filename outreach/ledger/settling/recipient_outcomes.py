@@ -147,9 +147,11 @@ def _merge_receipt(
         back = attrs.evolve(recipient, step=dispatch.step, attempts=dispatch.attempt, tries=0)
         reason = event.reason or "rejected"
         after = fail_attempt(back, reason, campaign=campaign.status, settings=settings, now=now)
-    elif recipient.status is RecipientStatus.WAITING and event.status is MessageStatus.DELIVERED and steps is not None:
-        # The step that waits for a retry has succeeded after all.
-        after = _next_step(tx, campaign, recipient, steps, now)
+    elif event.status is MessageStatus.DELIVERED and steps is not None:
+        failed = recipient.status is RecipientStatus.FAILED and not (campaign.is_terminal or is_erased(dispatch.to))
+        if failed or recipient.status is RecipientStatus.WAITING:
+            # The step that waits for a retry, or has failed, has succeeded after all.
+            after = _next_step(tx, campaign, recipient, steps, now)
     if after is None:
         after = recipient_after_receipt(
             recipient, event.status, event.reason, campaign=campaign.status, settings=settings, now=now
