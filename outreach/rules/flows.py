@@ -24,7 +24,8 @@ def enter_step(
 ) -> Recipient:
     """Return a recipient after it enters the step at `index`: due to send, waiting, or ended.
 
-    `replied` returns whether the contact has replied since the campaign started. Attempts start again with each step.
+    `replied` returns whether the contact has replied since the campaign started, or since it was added. Attempts start
+    again with each step.
     """
     for position in range(index, len(steps)):
         step = steps[position]

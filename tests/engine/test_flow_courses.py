@@ -213,6 +213,25 @@ async def test_a_step_is_tried_again_by_the_settings_with_attempts_of_its_own(
     assert (await reread(storage, course.campaign)).status == "completed"
 
 
+async def test_what_a_contact_wrote_before_it_was_added_is_no_reply(storage: Storage, clock: ManualClock) -> None:
+    """Both wrote after the start: one was there, the other was added later, and gets its next step."""
+    course = await Course.begin(storage, clock, HELLO, STOP, AGAIN, count=2)
+    clock.advance(60)
+    for position in range(2):
+        phone = (await recipient(storage, course.campaign, position)).phone
+        reply = make_inbound(from_number=phone, received_at=clock.now())
+        await storage.write(lambda tx, reply=reply: tx.inbound.insert(reply))  # type: ignore[misc]
+    clock.advance(60)
+    await storage.write(
+        lambda tx: tx.recipients.mark_added(THIS_WORKSPACE, course.campaign.id, first=1, now=clock.now())
+    )
+    for dispatch in await course.wave():
+        await settle(storage, dispatch, ACCEPTED, now=clock.now())
+    found = [await recipient(storage, course.campaign, position) for position in range(2)]
+    assert [(one.status, one.reason) for one in found] == [(R.COMPLETED, "replied"), (R.WAITING, "flow")]
+    assert [one.position for one in await course.wave()] == [1]
+
+
 async def test_the_due_time_of_a_wait_is_stored(storage: Storage, clock: ManualClock) -> None:
     """It counts from the acceptance; the recipient stands at the step behind the wait."""
     course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN)

@@ -152,6 +152,8 @@ def is_stopped_by_reply(tx: Transaction, campaign: Campaign, recipient: Recipien
 
 def _replied(tx: Transaction, campaign: Campaign, recipient: Recipient) -> bool:
     since = campaign.started_at or campaign.created_at
+    if recipient.added_at is not None:
+        since = max(since, recipient.added_at)
     phone = recipient.phone
     return phone is not None and tx.inbound.replied_since(campaign.workspace_id, phone, since)
 

@@ -38,7 +38,8 @@ at least one of them sends.
 \b
 {"kind": "send", "body": "Hi {{first_name}}"}   sends a message, with the footer of the settings
 {"kind": "wait", "wait_minutes": 60}            waits, at most 525600 minutes (a year)
-{"kind": "stop_if_replied"}                     ends for contacts who have written since the start
+{"kind": "stop_if_replied"}                     ends for contacts who have written since the start,
+                                                or since they were added
 """
 
 

@@ -201,7 +201,11 @@ class IntentChecks:
         flow = tx.flows.get(campaign.workspace_id, campaign.flow_id or "")
         if flow is None or flow.steps[intent.step - 1].kind != "stop_if_replied":
             return
-        if tx.inbound.replied_since(campaign.workspace_id, intent.to, campaign.started_at or campaign.created_at):
+        recipient = tx.recipients.get(campaign.workspace_id, campaign.id, intent.position or 0)
+        since = campaign.started_at or campaign.created_at
+        if recipient is not None and recipient.added_at is not None:
+            since = max(since, recipient.added_at)
+        if tx.inbound.replied_since(campaign.workspace_id, intent.to, since):
             raise Broken(f"Intent {intent.id} was committed although its contact has replied.")
 
     def _check_single(self, intent: Dispatch, moved_at: datetime | None, now: datetime) -> None:
