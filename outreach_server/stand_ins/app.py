@@ -77,7 +77,9 @@ class Callbacks:
         try:
             await anyio.sleep(callback.after)
             self._stand_in.record(callback.content)
-            url = callback.url or await self._account_url()
+            url = await self._account_url() if callback.url is None else callback.url
+            if url == "":
+                return
             if url is None:
                 _log.warning(
                     "There is no account with this stand-in's api_base and a public URL: no callback is sent.",

@@ -63,7 +63,8 @@ class Outgoing:
 
     Attributes:
         after: Seconds after the request.
-        url: Where to; None for the callback URL that is set at the provider itself, if any.
+        url: Where to; None for the callback URL that is set at the provider itself, empty where none was asked for: the
+            content is recorded alone.
         content: Its content, before it is written and signed.
     """
 
@@ -150,9 +151,9 @@ def basic_auth(name: str, secret: str) -> str:
     return f"Basic {base64.b64encode(f'{name}:{secret}'.encode()).decode()}"
 
 
-def without_query(url: str | None) -> str | None:
+def without_query(url: str) -> str:
     """Return the address of a reply, which belongs to no request."""
-    return None if url is None else url.partition("?")[0]
+    return url.partition("?")[0]
 
 
 def hexadecimal_digest(secret: str, *parts: bytes, algorithm: str = "sha256") -> str:

@@ -107,7 +107,7 @@ class RetellStandIn:
 
 def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
     """Return the events of a call, to the address that its request named."""
-    url = call.get("agent_override", {}).get("agent", {}).get("webhook_url")
+    url = call.get("agent_override", {}).get("agent", {}).get("webhook_url") or ""
     started = int(datetime.now(UTC).timestamp() * 1000)
     reason = _REASONS.get(course)
     connected = reason not in _NOT_CONNECTED

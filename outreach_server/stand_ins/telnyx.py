@@ -156,7 +156,7 @@ def detail_record(**changes: Any) -> dict[str, Any]:
 
 def _callbacks(row: Mapping[str, Any], message: Mapping[str, Any], course: Course) -> list[Outgoing]:
     """Return the reports of a message, and what the contact writes back to the same address."""
-    url = row["delivery_status_webhook_url"]
+    url = row["delivery_status_webhook_url"] or ""
     failed = course is Course.FAILED
     ours, theirs = {"phone_number": row["cli"]}, row["cld"]
     reports = (

@@ -101,7 +101,7 @@ class TwilioStandIn:
         self.messages.append(taken)
         # The answer does not name the number that a service chooses.
         answer = taken if service is None else {**taken, "from": form.get("From")}
-        return Answer(status=201, document=answer, callbacks=_callbacks(taken, form.get("StatusCallback"), course))
+        return Answer(status=201, document=answer, callbacks=_callbacks(taken, form.get("StatusCallback", ""), course))
 
 
 def message_resource(number: str, **changes: Any) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def message_resource(number: str, **changes: Any) -> dict[str, Any]:
     return {**resource, **changes}
 
 
-def _callbacks(taken: Mapping[str, Any], url: str | None, course: Course) -> list[Outgoing]:
+def _callbacks(taken: Mapping[str, Any], url: str, course: Course) -> list[Outgoing]:
     """Return the receipts of a message, and what the contact writes back to the same address."""
     sid, ours, theirs = taken["sid"], str(taken["from"]), taken["to"]
     shared = {"AccountSid": taken["account_sid"], "ApiVersion": taken["api_version"], "MessageSid": sid, "SmsSid": sid}

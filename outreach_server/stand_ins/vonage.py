@@ -105,7 +105,7 @@ def error_of(code: str) -> dict[str, str]:
 
 def _callbacks(asked: Mapping[str, Any], taken: str, course: Course) -> list[Outgoing]:
     """Return the statuses of a message, and what the contact writes back to the same address."""
-    url = asked.get("webhook_url")
+    url = asked.get("webhook_url") or ""
     shared = {"channel": "sms", "to": asked["to"], "from": asked["from"]}
     last = "undeliverable" if course is Course.FAILED else "delivered"
     found = [

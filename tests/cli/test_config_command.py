@@ -34,7 +34,8 @@ def test_each_setting_is_shown_with_its_value_and_its_source(
 def test_a_closed_output_is_no_failure(closed: str) -> None:
     """A shell may close it, so that Python has no such stream: output is dropped."""
     command = ["/bin/sh", "-c", f'exec "$0" -m outreach_server config {closed}', sys.executable]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OUTREACH_")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
