@@ -118,7 +118,8 @@ def _slow(item: pytest.Item, turns: str) -> tuple[str, str] | None:
 
 def _drawn(item: pytest.Item, turns: str, of: int, why: str) -> tuple[str, str]:
     """Return the part of a test that is in `soak` for one commit in some."""
-    its_turn = crc32(f"{turns} {item.nodeid}".encode()) % of == 0
+    # The operation of a generated test is in its name alone.
+    its_turn = crc32(f"{turns} {item.nodeid} {item.name}".encode()) % of == 0
     return "soak" if its_turn else "nightly", f"all but one in {of}: {why}"
 
 

@@ -12,8 +12,10 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
+from outreach import NewWorkspace, Outreach
 from outreach_server.cli.base import actor, unwrapped
 from tests.cli.conftest import DEADLINE, ROOT, Cli, Start, Write, until
 
@@ -118,7 +120,7 @@ def test_ctrl_c_ends_a_command_cleanly(cli: Cli, workspace_id: str, csv_file: Wr
     assert process.stderr.strip() == "Interrupted."
 
 
-@pytest.mark.soak("interrupts three processes for each delay")
+@pytest.mark.turn(2, "interrupts three processes for each delay")
 @pytest.mark.parametrize("apart_seconds", [0.0, 0.0002, 0.001, 0.005, 0.02])
 def test_two_quick_ctrl_cs_end_a_command_as_one_does(
     cli: Cli, workspace_id: str, csv_file: Write, start: Start, apart_seconds: float
@@ -197,11 +199,15 @@ def _is_loading(database: Path) -> bool:
         return bool(books.execute("SELECT 1 FROM campaigns WHERE loading_until IS NOT NULL").fetchone())
 
 
-@pytest.mark.soak("runs 300 commands")
 def test_a_closed_stdout_prints_no_error(cli: Cli, start: Start) -> None:
     """`… | head` prints what it prints."""
-    for number in range(300):
-        cli.ask("workspaces", "create", f"{number}" + "x" * 240)
+
+    async def create() -> None:
+        async with Outreach.open(cli.database) as engine:
+            for number in range(300):
+                await engine.workspaces.create(NewWorkspace(name=f"{number}" + "x" * 240))
+
+    anyio.run(create)
     read, write = os.pipe()
     os.close(read)
     try:

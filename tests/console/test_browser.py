@@ -210,7 +210,7 @@ def look_over(page: Page, axe: str) -> None:
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], page.url
 
 
-@pytest.mark.soak("a browser opens every page in each width and theme")
+@pytest.mark.turn(2, "a browser opens every page in each width and theme")
 @pytest.mark.parametrize(("width", "theme"), SIZES)
 def test_pages_break_no_rule_of_the_policy_and_scroll_one_way(
     chromium: Browser, served: Site, width: int, theme: str
@@ -223,7 +223,7 @@ def test_pages_break_no_rule_of_the_policy_and_scroll_one_way(
     page.context.close()
 
 
-@pytest.mark.soak("a browser opens every page in two widths")
+@pytest.mark.turn(2, "a browser opens every page in two widths")
 @pytest.mark.parametrize("width", [320, 1280])
 def test_names_without_a_space_break_no_layout(chromium: Browser, width: int) -> None:
     """The longest that there are, of wide letters."""

@@ -125,7 +125,7 @@ CASES: Final = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(6, turn=4)
 @pytest.mark.parametrize(("fault", "mend"), CASES)
 def test_the_printed_commands_mend_the_fault(
     fault: Fault, mend: Mend, system: System, run: Doctor, monkeypatch: pytest.MonkeyPatch

@@ -103,7 +103,7 @@ def assert_close(told: Forecast, done: Campaign, share: float, seconds: float) -
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(60, turn=16)
+@pytest.mark.sample(60, turn=32)
 @pytest.mark.parametrize("seed", range(120))
 async def test_messages_end_when_the_forecast_says(seed: int) -> None:
     """Within 2 %: pace, turns at a number, hours, contact hours, retries and flows, all drawn."""
@@ -156,7 +156,7 @@ async def test_messages_end_when_the_forecast_says(seed: int) -> None:
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(80, turn=16)
+@pytest.mark.sample(80, turn=32)
 @pytest.mark.parametrize("seed", range(80))
 async def test_calls_end_about_when_the_forecast_says(seed: int) -> None:
     """Within 10 %: places, lengths that differ from call to call, hours, retries and double dials, all drawn."""
@@ -199,7 +199,7 @@ async def test_calls_end_about_when_the_forecast_says(seed: int) -> None:
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=9))
-@pytest.mark.parametrize("cap", [1, 2])
+@pytest.mark.parametrize("cap", [pytest.param(1, marks=pytest.mark.turn(4, "plays days of a campaign")), 2])
 async def test_the_frequency_cap_holds_back_the_later_steps_of_a_flow_in_the_forecast(cap: int) -> None:
     """As many as it allows come in a day."""
     clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))
@@ -221,6 +221,7 @@ async def test_the_frequency_cap_holds_back_the_later_steps_of_a_flow_in_the_for
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=9))
+@pytest.mark.turn(4, "plays days of a campaign")
 async def test_the_frequency_cap_holds_back_calls_in_the_forecast() -> None:
     """The next attempt waits for it, and the second call of a double dial is not made."""
     clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))

@@ -90,10 +90,19 @@ def after_call(context: schemathesis.HookContext, case: schemathesis.Case, respo
 
 
 @pytest.mark.usefixtures("memory")
-@MEMORY_SCHEMA.parametrize()
+@MEMORY_SCHEMA.exclude(tag="manage").parametrize()
 @BOUNDED
 def test_operations_in_memory(case: schemathesis.Case) -> None:
     """No operation breaks the contract over the storage in memory."""
+    case.call_and_validate()
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.turn(2, "sends many generated requests to each operation under /manage")
+@MEMORY_SCHEMA.include(tag="manage").parametrize()
+@BOUNDED
+def test_managing_in_memory(case: schemathesis.Case) -> None:
+    """Nor does one under /manage."""
     case.call_and_validate()
 
 

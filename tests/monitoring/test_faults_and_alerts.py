@@ -89,7 +89,7 @@ _FAULTS: Final[Mapping[Fault, set[str]]] = {
 }
 
 
-PLAYED: Final = pytest.mark.turn(4, "plays up to 50 minutes of a fault, looked at as often as Prometheus looks")
+PLAYED: Final = pytest.mark.turn(8, "plays up to 50 minutes of a fault, looked at as often as Prometheus looks")
 
 
 def test_no_fault_of_the_server_is_forgotten() -> None:

@@ -154,7 +154,7 @@ async def rig(storage: Storage, part: Part, config: EngineConfig = PATIENT) -> A
 
 
 @PARTS
-@pytest.mark.sample(5)
+@pytest.mark.sample(5, turn=4)
 @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
 async def test_a_request_on_a_lost_connection_is_unknown_and_not_repeated(
     storage: Storage, part_of: type[Part], fault: Fault
@@ -171,7 +171,7 @@ async def test_a_request_on_a_lost_connection_is_unknown_and_not_repeated(
 
 
 @PARTS
-@pytest.mark.sample(5)
+@pytest.mark.sample(5, turn=4)
 @pytest.mark.parametrize(("headers", "seconds"), [({}, 0.0), ({"retry-after": "1"}, 1.0)], ids=["429", "retry-after"])
 async def test_a_provider_that_is_busy_is_asked_again_later(
     storage: Storage, part_of: type[Part], headers: Mapping[str, str], seconds: float
