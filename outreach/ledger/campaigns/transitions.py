@@ -116,8 +116,9 @@ def find_text_warnings(tx: Transaction, campaign: Campaign) -> tuple[TextWarning
     """Return the parts of a campaign's texts that are most likely meant otherwise, and are sent as they are."""
     templates, names = templates_of(tx, campaign), _names_with_values(tx, campaign)
     found = [one for template in templates for one in text_warnings(template, names)]
-    if templates:
-        found += footer_warnings(settings_of(tx, campaign.workspace_id).footer or "")
+    settings = settings_of(tx, campaign.workspace_id)
+    if templates and "{{" in settings.footer_text:
+        found += footer_warnings(settings.footer or "")
     return tuple({one.written: one for one in found}.values())
 
 
