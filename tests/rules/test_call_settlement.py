@@ -180,7 +180,7 @@ def test_a_second_leg_is_late_after_ten_seconds(waited: timedelta, late: bool) -
 
 @pytest.mark.parametrize(("late", "leg"), [(timedelta(seconds=60), 2), (timedelta(seconds=61), 1)])
 def test_a_no_answer_that_is_reported_late_has_no_second_leg(late: timedelta, leg: int) -> None:
-    """The person hears of it long after the first call; it is retried like any other no answer."""
+    """A second call would not follow the first one immediately. The contact is called again by the retry settings."""
     after = end(calling(status=R.IN_PROGRESS), "no_answer", double_dial=True, late=late)
     assert (after.status, after.leg, after.attempts) == (R.WAITING, leg, 1)
     assert after.reason == ("double_dial" if leg == 2 else "retry_no_answer")

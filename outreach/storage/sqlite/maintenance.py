@@ -35,7 +35,7 @@ from outreach.storage.sqlite.storage import BUSY_SECONDS
 from outreach.storage.sqlite.watch import FileWatch, exclusive_use
 
 _DRAFT_SECONDS: Final = 24 * 60 * 60
-"""A draft that was not written for so long belongs to no running backup."""
+"""A draft is left by a killed backup if nothing was written to it for this long."""
 
 
 def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
