@@ -108,11 +108,15 @@ check: $(STAMP)
 # that tests start, would compile the whole project anew.
 test soak nightly: export PYTHONDONTWRITEBYTECODE =
 
+# tests/suite.py decides which tests are slow. `make test SUITE=gate` runs those of both `make test` and `make soak`.
+test: SUITE = quick
+soak: SUITE = soak
+
 # Most tests of `make soak` wait for other processes: three workers keep two cores at work. The slow ones stand side by
 # side: who has none left takes some of another's.
 soak nightly: PYTEST_ARGS = -n 3 --dist worksteal
 
-# tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
+# COVERAGE=1 measures the branches that the tests reach, for `make coverage`.
 TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)
 
 # SECOND_CHANCE=1, for a gate: a few failed tests are tried again when all have ended (tests/second_chance.py). What
@@ -121,12 +125,12 @@ AND_THEN = $(if $(SECOND_CHANCE),--cache-clear || .ci/second-chance $$?)
 
 test: check
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
-	@echo "==> pytest, without the tests of \`make soak\`"
-	@$(TESTED) -m pytest --suite quick $(PYTEST_ARGS) </dev/null $(AND_THEN)
+	@echo "==> pytest, the tests of the suite \"$(SUITE)\""
+	@$(TESTED) -m pytest --suite $(SUITE) $(PYTEST_ARGS) </dev/null $(AND_THEN)
 
 soak: $(STAMP)
 	@echo "==> pytest, the tests that \`make test\` leaves out"
-	@$(TESTED) -m pytest --suite soak $(PYTEST_ARGS) </dev/null $(AND_THEN)
+	@$(TESTED) -m pytest --suite $(SUITE) $(PYTEST_ARGS) </dev/null $(AND_THEN)
 
 # Other data each time, and other seeds.
 nightly: check

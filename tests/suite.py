@@ -9,14 +9,16 @@ Each test is in one part. The marks of a test, of a module, or of one set of par
   tests of a class count as one test's parameters; with `turn=m` one in m of them is in `soak`, the others in `nightly`.
 - Without a mark, a test of what `SLOW_FOLDERS` names is in the part that it names, and any other one in `quick`.
 
-A part does not even import the `SLOW_FOLDERS` that are left out of it: that alone takes as long as hundreds of tests.
+A suite does not even import the `SLOW_FOLDERS` that are left out of it: that alone takes as long as hundreds of tests.
 """
 
 from __future__ import annotations
 
+import gc
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 from zlib import crc32
@@ -32,6 +34,14 @@ SLOW_FOLDERS: Final[Mapping[str, tuple[str, str]]] = {
     "process": ("soak", "each test starts servers, and many kill them"),
 }
 """The folders and files of `tests` that are slow as a whole: their part, and why. A file precedes its folder."""
+
+SUITES: Final[Mapping[str, tuple[str, ...]]] = {
+    "all": ("quick", "soak", "nightly"),
+    "quick": ("quick",),
+    "soak": ("soak",),
+    "gate": ("quick", "soak"),
+}
+"""What `--suite` chooses: the parts that are run."""
 
 _HERE: Final = Path(__file__).parent
 _REPORTED: Final = "suite_counts"
@@ -49,9 +59,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--suite` and `--turns`."""
     parser.addoption(
         "--suite",
-        choices=("all", "quick", "soak"),
+        choices=SUITES,
         default="all",
-        help="which tests to run: quick (make test), soak (make soak) or all, the default",
+        help="which tests to run: quick (make test), soak (make soak), gate (both of them) or all, the default",
     )
     parser.addoption("--turns", metavar="COMMIT", help="run the tests whose turn it is at this commit, by default HEAD")
 
@@ -70,11 +80,21 @@ def commit() -> str:
     return found.stdout.strip()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from looking through what stays: all modules and tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave what is slow as a whole unread."""
-    left = {"quick": ("soak", "nightly"), "soak": ("nightly",), "all": ()}[config.getoption("suite")]
     found = _of_folder(collection_path)
-    return True if found is not None and found[0] in left else None
+    return True if found is not None and found[0] not in SUITES[config.getoption("suite")] else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -83,12 +103,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[_COUNTS] = {"left": left, **{part: len(found) for part, found in parts.items()}}
     chosen = config.getoption("suite")
     if chosen != "all":
-        items[:] = parts.pop(chosen)
-        if chosen == "soak":
+        kept = SUITES[chosen]
+        items[:] = [item for part in kept for item in parts[part]]
+        if "soak" in kept:
             # By module, in an order without meaning, so that tests that wait and tests that compute run side by side.
             # In the plain order the tests of the last folder all wait.
             items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
-        config.hook.pytest_deselected(items=[item for found in parts.values() for item in found])
+        config.hook.pytest_deselected(items=[item for part in parts.keys() - kept for item in parts[part]])
 
 
 def split(items: Iterable[pytest.Item], turns: str) -> tuple[dict[str, list[pytest.Item]], dict[str, int]]:
@@ -123,6 +144,7 @@ def _drawn(item: pytest.Item, turns: str, of: int, why: str) -> tuple[str, str]:
     return "soak" if its_turn else "nightly", f"all but one in {of}: {why}"
 
 
+@cache
 def _of_folder(path: Path) -> tuple[str, str] | None:
     return next((found for name, found in SLOW_FOLDERS.items() if path.is_relative_to(_HERE / name)), None)
 
@@ -181,7 +203,7 @@ def _report(
     if suite == "quick":
         words = f"{soak + nightly:,}, and those in {folders}, are left to `make soak` and `make nightly`"
     reporter.write_line(f"{quick:,} tests are in `make test`, {soak:,} in `make soak`; {words}")
-    if suite == "soak":
+    if "soak" in SUITES[suite] and suite != "all":
         reporter.write_line(f"Tests that take turns: --turns {config.getoption('turns')} runs the same ones")
         if (cache := getattr(config, "cache", None)) is not None:
             (cache.mkdir("suite") / "left").write_text(f"{words}\n", "utf-8")
