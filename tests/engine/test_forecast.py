@@ -343,7 +343,7 @@ async def test_a_campaign_that_can_reach_nobody_ends_at_its_first_opening(channe
     """Its contacts are skipped when their turn comes, which is not before it opens."""
     clock = ShiftedClock(datetime(2026, 3, 4, 15, 11, tzinfo=UTC))
     contacts = [NewRecipient(phone_number=f"+1212555010{number}") for number in range(3)]
-    async with dispatching(MemoryStorage(clock=clock), config=CALLS, clock=clock) as rig:
+    async with dispatching(MemoryStorage(clock=clock), config=SLOW, clock=clock) as rig:
         engine = rig.engine
         workspace = await given_workspace(engine)
         await engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=True))

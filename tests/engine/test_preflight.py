@@ -23,18 +23,18 @@ from outreach import (
     NotFound,
     Outreach,
 )
-from outreach.core.config import EngineConfig
 from outreach.models import BusinessHours, Holiday, HolidayCalendar, Price, PriceTable, TimeWindow, WorkspaceUpdate
 from outreach.models.campaign import Campaign, Recipient
 from outreach.models.preflight import ContactPreview, Preflight
 from outreach.models.settings import DAYS, SmsSettingsUpdate
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.plugin import ENGINE_CONFIG
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, start_campaign
 
-SLOW = EngineConfig(change_poll_seconds=60.0, heartbeat_interval_seconds=600.0, lease_seconds=3600.0)
+SLOW = attrs.evolve(ENGINE_CONFIG, change_poll_seconds=60.0)
 """Looks around once a minute: a week has ten thousand of them."""
 
 PHONES = (

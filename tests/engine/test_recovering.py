@@ -42,7 +42,12 @@ from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_w
 
 pytestmark = pytest.mark.virtual_time
 
-CONFIG = EngineConfig(reconcile_interval_seconds=5.0, reconcile_delay_seconds=5.0)
+CONFIG = EngineConfig(
+    change_poll_seconds=2.0,
+    heartbeat_interval_seconds=5.0,
+    reconcile_interval_seconds=5.0,
+    reconcile_delay_seconds=5.0,
+)
 SLOW = 2.0
 """Seconds until the carrier answers: so many messages are on their way whenever the database is copied."""
 
