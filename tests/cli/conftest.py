@@ -171,11 +171,22 @@ def cli(database: str) -> Cli:
     return Cli(database)
 
 
-@pytest.fixture
-def workspace_id(cli: Cli) -> str:
-    """Return a sandbox workspace that has a number."""
+@pytest.fixture(scope="session")
+def acme(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
+    """Return a database that holds a sandbox workspace with a number, made once, and the workspace."""
+    path = tmp_path_factory.mktemp("acme") / "test.db"
+    path.write_bytes(empty_database())
+    cli = Cli(f"sqlite:///{path}")
     identifier: str = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
     cli.ask("numbers", "create", identifier, "+14155550100", "--carrier", "twilio")
+    return path.read_bytes(), identifier
+
+
+@pytest.fixture
+def workspace_id(database: str, acme: tuple[bytes, str]) -> str:
+    """Return a sandbox workspace that has a number, in the test's database."""
+    content, identifier = acme
+    Path(database.removeprefix("sqlite:///")).write_bytes(content)
     return identifier
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 from typing import Any
 
 import orjson
@@ -32,6 +33,7 @@ def schema_of(name: str) -> dict[str, Any]:
     return schema
 
 
+@cache
 def strict(name: str, payload: WebhookPayload) -> Draft202012Validator:
     """Return a validator that takes nothing beside the fields of thin or full bodies, and misses none of them."""
     schema = copy.deepcopy(schema_of(name))
