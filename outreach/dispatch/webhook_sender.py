@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from outreach.core.extras import needed_for
 from outreach.dispatch.webhook_endpoint import MAX_CONNECTIONS, WHOLE_SECONDS, DeliveryAnswer
+from outreach.providers.http.account_client import verified_tls
 from outreach.rules.webhook_targets import Address, Allowed, TargetRefused, check_addresses, check_url
 
 with needed_for("Webhooks"):
@@ -77,7 +78,7 @@ class WebhookSender:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._allowed = allowed
-        transport = _Connections(_CheckedNetwork(allowed, resolver), tls or httpx.create_ssl_context(), clock)
+        transport = _Connections(_CheckedNetwork(allowed, resolver), tls or verified_tls(), clock)
         self._http = httpx.AsyncClient(
             transport=transport,
             trust_env=False,

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route, Router
+from starlette.routing import Route
 
 from outreach import ConfigError, Outreach, OutreachError
 from outreach.errors import StorageBusy
@@ -171,7 +171,7 @@ def build(
     docs_url: str = "",
 ) -> Starlette:
     """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
-    router = Router(redirect_slashes=False)
+    found: dict[str, Route] = {}
     known: set[str] = set()
     console = Console(
         get_engine=get_engine,
@@ -183,16 +183,16 @@ def build(
         has_login=has_login,
         docs_url=docs_url,
         server=server,
-        router=router,
+        pages=found,
         known=known,
         templates=templates or Templates(),
     )
     routes = _routes(console)
     known.update(one.name for one in routes)
-    router.routes.extend(chosen(routes, pages))
+    found.update((one.name, one) for one in chosen(routes, pages))
     handlers = ErrorHandlers(console)
     app = Starlette(
-        routes=router.routes,
+        routes=list(found.values()),
         middleware=[
             Middleware(SecurityHeadersMiddleware, headers=headers),
             Middleware(ConsoleMiddleware, console=console),

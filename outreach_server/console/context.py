@@ -14,7 +14,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route, Router
+from starlette.routing import Route
 
 from outreach import Campaign, EngineStatus, Outreach, Workspace, WorkspaceMode
 from outreach.models import MAX_UPLOAD_BYTES, InboundMessage, Page
@@ -83,7 +83,7 @@ class Console:
         sign_out_url: Where people sign out; empty if there is no such address.
         sign_in_url: Where they sign in; empty to answer 401.
         has_login: Whether it has logins of its own.
-        router: The pages that it has.
+        pages: The pages that it has, by name.
         known: The names of all pages.
         docs_url: The address of the site that `make docs` builds; empty without one: pages then name files of docs.
         server: The server beside it, which reads lists in turns; None in other applications.
@@ -96,7 +96,7 @@ class Console:
     title: str
     sign_out_url: str
     sign_in_url: str
-    router: Router
+    pages: Mapping[str, Route]
     known: Set[str]
     has_login: bool = False
     docs_url: str = ""
@@ -175,22 +175,14 @@ class Console:
         return public_url_of(self.engine)
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names of its pages."""
-        return frozenset(one.name for one in self.router.routes if isinstance(one, Route))
-
-    @cached_property
     def first_page(self) -> str:
         """The name of the first page of a workspace."""
-        routes = [one for one in self.router.routes if isinstance(one, Route)]
-        return next(one.name for one in routes if part_of(one) and set(one.param_convertors) == {"workspace"})
+        pages = self.pages.items()
+        return next(name for name, one in pages if part_of(one) and set(one.param_convertors) == {"workspace"})
 
     def has_workspace(self, page: str) -> bool:
         """Return whether the address of a page names a workspace."""
-        return any(
-            isinstance(one, Route) and one.name == page and "workspace" in one.param_convertors
-            for one in self.router.routes
-        )
+        return page in self.pages and "workspace" in self.pages[page].param_convertors
 
     def now(self) -> datetime:
         """Return the present moment."""
@@ -296,7 +288,7 @@ class Visit:
 
     def has(self, name: str) -> bool:
         """Return whether a page of this name exists here: in this console, and in a workspace if it is of one."""
-        return name in self.console.names and (self.workspace is not None or not self.console.has_workspace(name))
+        return name in self.console.pages and (self.workspace is not None or not self.console.has_workspace(name))
 
     def first_url(self, workspace: str = "") -> str:
         """Return the address of the first page of a workspace; of this one, if none is given."""
@@ -341,7 +333,7 @@ class Visit:
 
     def go(self, name: str, *, said: str = "", query: Mapping[str, object] | None = None, **path: object) -> Response:
         """Return the answer to a form that has done something: the address of what it made or changed."""
-        if name not in self.console.names:
+        if name not in self.console.pages:
             return RedirectResponse(self.first_url(), 303)
         said_so = {_SAID: said} if said else {}
         return RedirectResponse(self.url(name, {**(query or {}), **said_so} or None, **path), 303)
@@ -423,9 +415,9 @@ def url_of(
 
     It is `ABSENT` for a page that this console does not have.
     """
-    if name in console.known - console.names:
+    if name in console.known and name not in console.pages:
         return ABSENT
-    inner = str(console.router.url_path_for(name, **path))
+    inner = str(console.pages[name].url_path_for(name, **path))
     asked = {key: value for key, value in (query or {}).items() if value not in {None, ""}}
     root: str = request.scope.get("root_path", "")
     return root.rstrip("/") + inner + (f"?{urlencode(asked)}" if asked else "")

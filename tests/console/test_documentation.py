@@ -54,7 +54,7 @@ def test_the_docs_are_named_for_pages_that_there_are() -> None:
         return None
 
     app = build(get_engine=lambda: Outreach.open("memory://"), identify=nobody, actor_kind="user", has_login=True)
-    assert set(DOCS) <= app.state.console.names
+    assert set(DOCS) <= app.state.console.pages.keys()
     assert {noun.name for noun in NOUNS if noun.shape != "single"} <= set(DOCS)
 
 

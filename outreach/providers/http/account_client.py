@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import ssl
 from collections.abc import AsyncIterator, Callable
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -28,6 +29,12 @@ class _Connection:
     idle_since: float = 0.0
 
 
+@cache
+def verified_tls() -> ssl.SSLContext:
+    """Return how certificates are verified, as httpx does; made once, because it reads all those of the machine."""
+    return httpx.create_ssl_context()
+
+
 class SharedConnections:
     """The connections to one provider.
 
@@ -42,8 +49,7 @@ class SharedConnections:
     """
 
     def __init__(self, *, most: int, keepalive_expiry: float, **settings: Any) -> None:
-        # Made once, because it reads all certificates of the machine.
-        self._settings = {"verify": httpx.create_ssl_context(), **settings}
+        self._settings = {"verify": verified_tls(), **settings}
         self._limits = httpx.Limits(max_connections=_ONE, keepalive_expiry=keepalive_expiry)
         self._keepalive_expiry = keepalive_expiry
         self._most = most

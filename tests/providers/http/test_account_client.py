@@ -20,7 +20,7 @@ from httpcore._backends.anyio import AnyIOStream
 from outreach.core.clock import SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.providers.http import client
+from outreach.providers.http import account_client, client
 from outreach.providers.http.account_client import AccountClient, SharedConnections
 from outreach.providers.http.sending import send_once
 from outreach.testing.fault_server import Answer, FaultServer, Received
@@ -200,6 +200,7 @@ def trusted(directory: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
     certificate, key = directory / "certificate.pem", directory / "key.pem"
     write_pair(certificate, key, name="Provider")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setattr(account_client, "verified_tls", httpx.create_ssl_context)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     return context
