@@ -82,12 +82,13 @@ def commit() -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the garbage collector from looking through what stays: all modules and tests."""
+    """Keep the garbage collector from looking through what stays, all modules and tests, and else have it look rarely."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000)
         gc.enable()
 
 

@@ -16,7 +16,7 @@ from tests.monitoring.promql import Labels, Scrape, evaluate, names_in, seconds_
 
 RULES: Final = Path(__file__).resolve().parents[2] / "examples" / "monitoring" / "outreach.rules.yaml"
 
-EVERY_SECONDS: Final = 15.0
+EVERY_SECONDS: Final = 30.0
 """The interval of the scrapes."""
 
 TARGET: Final = {"job": "outreach", "instance": "here:9464"}
