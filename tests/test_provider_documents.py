@@ -57,7 +57,7 @@ def test_every_document_is_asked_for() -> None:
 
 
 GATES = (
-    *("venv", "check", "environments", "test", "fuzz-tests"),
+    *("environments", "check", "test", "fuzz-tests"),
     *("demo", "contract", "contract-tools", "wheel-check", "binary-check"),
 )
 
