@@ -213,9 +213,8 @@ _EMPTY: Final = """
         ) LOOP
             EXECUTE format('DELETE FROM outreach.%I', name);
         END LOOP;
-        FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'outreach' LOOP
-            EXECUTE format('ALTER SEQUENCE outreach.%I RESTART', name);
-        END LOOP;
+        PERFORM setval(format('outreach.%I', sequencename)::regclass, start_value, false)
+            FROM pg_sequences WHERE schemaname = 'outreach';
     END
     $$;
     UPDATE outreach.fence SET version = 0, writer = '';
@@ -237,8 +236,21 @@ def empty_database() -> str:
     if not _used:
         _used.append(f"test_{uuid.uuid4().hex}")
         server().execute(f"CREATE DATABASE {_used[0]} TEMPLATE {template()}")
-    server().execute(_EMPTY, _used[0])
+    try:
+        _emptying().execute(_EMPTY)
+    except psycopg.OperationalError:
+        # A test has restarted the server.
+        _emptying.cache_clear()
+        _emptying().execute(_EMPTY)
     return server().url(_used[0])
+
+
+@cache
+def _emptying() -> psycopg.Connection[Any]:
+    """Return a connection to the database that tests use: a new one would read the catalogue anew each time."""
+    connection = psycopg.connect(server().url(_used[0]), autocommit=True)
+    atexit.register(connection.close)
+    return connection
 
 
 _used: Final[list[str]] = []

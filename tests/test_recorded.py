@@ -35,7 +35,7 @@ def test_two_records_are_the_same(tmp_path: Path) -> None:
     assert files(first) == files(second)
 
 
-@pytest.mark.soak("records everything")
+@pytest.mark.turn(4, "records everything")
 def test_a_record_covers_every_operation_and_command(tmp_path: Path) -> None:
     """Each operation succeeds once and is refused in each way that applies; each command and group shows its help."""
     record(tmp_path)

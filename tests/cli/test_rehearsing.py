@@ -19,7 +19,7 @@ PEOPLE = (USUAL, REFUSED, FAILED, OPTED_OUT, ANSWERED, SILENT)
 LIST = "phone,first_name\n" + "".join(f"{phone},Ana\n" for phone in PEOPLE)
 TEXT = ("--message", "Hi {{first_name}}", "--from", SENDER)
 CARRIERS = ("twilio", "telnyx", "vonage")
-_SOAK = pytest.mark.soak("it starts a server and a stand-in; one provider is in the quick suite")
+_SOAK = pytest.mark.turn(4, "starts a server and a stand-in for each provider")
 
 
 def results(cli: Cli, campaign_id: str) -> dict[str, tuple[str, str | None]]:

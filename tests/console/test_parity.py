@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
-import yaml
 
 from outreach_server.cli.root import main
 from outreach_server.console.actions import ACTIONS, DRAFTING, FORM_ACTIONS
 from outreach_server.console.pages.set_up.every import NOUNS
-
-CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi.yaml").read_text("utf-8"))
+from tests.contract.document import DOCUMENT
 
 
 def _operations() -> Iterator[str]:
-    for item in CONTRACT["paths"].values():
+    for item in DOCUMENT["paths"].values():
         yield from (one["operationId"] for one in item.values() if isinstance(one, dict) and "operationId" in one)
 
 

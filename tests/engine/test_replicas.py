@@ -16,7 +16,7 @@ from tests import postgres
 from tests.engine.rig import given_workspace, reaches, start_campaign, until
 from tests.engine.test_two_databases import Ledger
 
-pytestmark = [pytest.mark.anyio, pytest.mark.soak("starts servers of its own")]
+pytestmark = [pytest.mark.anyio, pytest.mark.turn(3, "starts servers of PostgreSQL of its own")]
 
 SETTINGS = {"fsync": "off", "shared_buffers": "32MB", "max_connections": "60", "wal_sender_timeout": "5s"}
 

@@ -98,7 +98,7 @@ def test_operations_in_memory(case: schemathesis.Case) -> None:
 
 
 @pytest.mark.usefixtures("memory")
-@pytest.mark.turn(2, "sends many generated requests to each operation under /manage")
+@pytest.mark.turn(4, "sends many generated requests to each operation under /manage")
 @MEMORY_SCHEMA.include(tag="manage").parametrize()
 @BOUNDED
 def test_managing_in_memory(case: schemathesis.Case) -> None:

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.contract.document import operations
+
+pytestmark = pytest.mark.turn(2, "starts a server and fuzzes it")
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = len(list(operations()))

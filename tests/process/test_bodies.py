@@ -52,6 +52,7 @@ def test_a_body_of_many_small_values_does_not_exhaust_memory(place: Place) -> No
     assert most < MAX_RESIDENT, f"{most / 1e6:.0f} MB"
 
 
+@pytest.mark.turn(2, "sends large bodies to a server")
 @pytest.mark.parametrize("headers", [{"Content-Length": "6000000"}, {"Transfer-Encoding": "chunked"}])
 def test_half_a_body_and_a_disconnect_leave_nothing(place: Place, headers: dict[str, str]) -> None:
     """A client that goes away in the midst of its body leaves no file, no campaign, and takes nobody's turn."""

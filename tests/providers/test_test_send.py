@@ -44,7 +44,7 @@ def _tell(stage: Stage[Any], taken: Taken) -> None:
         stage.tell(stage.part.talk(taken, now))
 
 
-@pytest.mark.soak("waits for receipts")
+@pytest.mark.turn(3, "waits for the receipts of each provider")
 @pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
 async def test_one_message_or_call_to_oneself_tells_its_steps(place: Place, part_of: type[Part]) -> None:
     """The last step of every go-live guide: through the running server, to its end; a refusal is a failure."""

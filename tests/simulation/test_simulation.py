@@ -47,7 +47,7 @@ CLUSTER_FAULTS: tuple[Fault, ...] = (
     "between_statements",
 )
 
-FRESH_SECONDS = 40.0
+FRESH_SECONDS = 20.0
 
 SAME_FIRST = 1_000_000
 
