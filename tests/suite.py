@@ -82,7 +82,7 @@ def commit() -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the garbage collector from looking through what stays, all modules and tests, and else have it look rarely."""
+    """Keep the garbage collector from what stays, all modules and tests, and have it look rarely at the rest."""
     gc.disable()
     try:
         return (yield)
