@@ -146,20 +146,18 @@ async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def rows(path: Path, table: str, campaign_number: int) -> list[Any]:
-    """Return the rows of a campaign in a file."""
-    if not path.exists():
-        return []
-    with closing(sqlite3.connect(path)) as raw:
-        if raw.execute("SELECT 1 FROM sqlite_schema WHERE name = 'recipients'").fetchone() is None:
-            return []
-        query = f"SELECT * FROM {table} WHERE campaign_number = ? ORDER BY rowid"  # noqa: S608
-        return raw.execute(query, (campaign_number,)).fetchall()
-
-
 def ledger(path: Path) -> dict[tuple[str, int], list[Any]]:
     """Return the rows of both campaigns in a file, by table."""
-    return {(table, number): rows(path, table, number) for table in LEDGER for number in (1, 2)}
+    found: dict[tuple[str, int], list[Any]] = {(table, number): [] for table in LEDGER for number in (1, 2)}
+    if not path.exists():
+        return found
+    with closing(sqlite3.connect(path)) as raw:
+        if raw.execute("SELECT 1 FROM sqlite_schema WHERE name = 'recipients'").fetchone() is None:
+            return found
+        for table, number in found:
+            query = f"SELECT * FROM {table} WHERE campaign_number = ? ORDER BY rowid"  # noqa: S608
+            found[table, number] = raw.execute(query, (number,)).fetchall()
+    return found
 
 
 async def test_everything_of_an_archived_campaign_is_read_as_before(place: Place) -> None:
@@ -262,7 +260,7 @@ async def test_what_changes_while_it_is_moved_is_moved_as_it_is(place: Place, mo
     monkeypatch.setattr(mover.Mover, "_copy_slice", then_a_receipt)
     place.archive()
     assert not any(ledger(place.path).values())
-    assert [row for row in rows(place.file, "recipients", 1) if "late" in row]
+    assert [row for row in ledger(place.file)["recipients", 1] if "late" in row]
 
 
 async def test_rows_that_stay_different_are_not_deleted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +297,7 @@ async def test_only_what_ended_long_ago_and_is_settled_is_moved(place: Place) ->
         )
         for campaign in (late, doubtful, running):
             assert [one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)]
-        assert rows(place.path, "recipients", 1) == []
+        assert ledger(place.path)["recipients", 1] == []
         assert (await engine.campaigns.get(THIS_WORKSPACE, old.id)).counters == old.counters
     with pytest.raises(InvalidRequest, match="at least 31 days back"):
         place.archive(before=place.clock.now() - 30 * DAY)
