@@ -45,7 +45,7 @@ from tests.engine.rig import (
 pytestmark = pytest.mark.virtual_time
 
 S = CampaignStatus
-SMALL = attrs.evolve(QUICK, insert_batch_size=10)
+SMALL = attrs.evolve(QUICK, insert_batch_size=10, change_poll_seconds=1.0, heartbeat_interval_seconds=2.0)
 """Ten contacts are loaded out of sight first."""
 CALM = EngineConfig(insert_batch_size=10)
 """Looks around seldom, so that days of virtual time pass fast."""
