@@ -105,12 +105,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = config.getoption("suite")
     if chosen != "all":
         kept = SUITES[chosen]
-        items[:] = [item for part in kept for item in parts[part]]
+        items[:] = parts["quick"] if "quick" in kept else []
         if "soak" in kept:
-            # By module, in an order without meaning, so that tests that wait and tests that compute run side by side.
-            # In the plain order the tests of the last folder all wait.
-            items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
+            workers = getattr(config, "workerinput", {}).get("workercount", 1)
+            items[:] = slow_first(parts["soak"], items, workers)
         config.hook.pytest_deselected(items=[item for part in parts.keys() - kept for item in parts[part]])
+
+
+def slow_first(slow: Iterable[pytest.Item], quick: Iterable[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Order tests so that each worker begins with slow ones: pytest-xdist hands out so many parts of equal length.
+
+    They stay together by module, in an order without meaning: in the plain one all tests of the last folder wait.
+    """
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for tests in (slow, quick):
+        modules: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in tests:
+            modules[item.nodeid.partition("::")[0]].append(item)
+        for name in sorted(modules, key=lambda name: crc32(name.encode())):
+            min(shares, key=len).extend(modules[name])
+    return [item for share in shares for item in share]
 
 
 def split(items: Iterable[pytest.Item], turns: str) -> tuple[dict[str, list[pytest.Item]], dict[str, int]]:

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 import outreach
-from tests.suite import SLOW_FOLDERS, commit
+from tests.suite import SLOW_FOLDERS, commit, slow_first
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -165,6 +168,21 @@ def test_several_processes_run_the_same_part(project: Path) -> None:
     quick = run_project(project, "-pxdist", "-n2", "--suite=quick")
     assert sorted(passed(quick)) == sorted(QUICK)
     assert "\n80 tests are in `make test`, " in quick
+
+
+def test_each_worker_begins_with_slow_tests() -> None:
+    """By module, with about as many in all as the others."""
+    slow = [f"slow_{module}.py::test_{number}" for module in range(6) for number in range(2)]
+    quick = [f"quick_{module}.py::test_{number}" for module in range(40) for number in range(3)]
+    first, last = ([cast(pytest.Item, SimpleNamespace(nodeid=name)) for name in names] for names in (slow, quick))
+    found = [item.nodeid for item in slow_first(first, last, workers=3)]
+    assert sorted(found) == sorted([*slow, *quick])
+    modules = [name for name, _ in groupby(name.partition("::")[0] for name in found)]
+    assert len(modules) == len(set(modules)) == 46
+    for begin in (0, 44, 88):
+        share = [name.startswith("slow") for name in found[begin : begin + 44]]
+        assert share[2:4] == [True, True]
+        assert not any(share[6:-3])
 
 
 @pytest.mark.nightly("collecting the whole suite twice")
