@@ -43,6 +43,7 @@ def bare_url() -> Iterator[str]:
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
     """One migration more than the database has."""
+    postgres.template()
     more = {**schema.migrations(), "0098_more": "CREATE TABLE outreach.more (id BIGINT)"}
     monkeypatch.setattr(schema, "migrations", lambda: more)
     return more
