@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,38 @@ async def test_every_text_is_stored_whatever_a_role_or_an_environment_says(
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace(name="\N{THUMBS UP SIGN}")))
         [found] = await storage.read(lambda tx: tx.workspaces.list())
     assert found.name == "\N{THUMBS UP SIGN}"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("stored", "environment"),
+    [
+        ("datestyle = 'German'", "default"),
+        ("intervalstyle = 'iso_8601'", "default"),
+        ("array_nulls = 'off'", "default"),
+        ("datestyle = 'ISO'", "German"),
+    ],
+)
+async def test_times_and_arrays_are_read_whatever_a_role_or_an_environment_says(
+    stored: str, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause and an opt-out need the server's time."""
+    monkeypatch.setenv("PGDATESTYLE", environment)
+    with postgres.server().database(template=postgres.template()) as name:
+        postgres.server().execute(f"ALTER DATABASE {name} SET {stored}")
+        url = postgres.server().url(name)
+
+        def values(tx: Transaction) -> list[object]:
+            connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
+            query = "SELECT '2026-01-02 03:04:05+00'::timestamptz, '90 s'::interval, '{NULL}'::text[]"
+            return [*connection.execute(query).fetchone()]
+
+        async with opened(url) as storage:
+            expected = [datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), timedelta(seconds=90), [None]]
+            assert await storage.write(values) == expected
+            assert await storage.read(values) == expected
+        with connect(conninfo_of(url)) as connection:
+            assert connection.execute("SELECT now() - now(), now() > '-infinity'").fetchone() == (timedelta(), True)
 
 
 @pytest.mark.anyio

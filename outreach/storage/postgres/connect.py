@@ -78,6 +78,14 @@ _SERVER_SETTINGS: Final = {
     "max_parallel_workers_per_gather": "0",
 }
 
+# The driver reads one form of times and intervals. They are not in `options`, because PGDATESTYLE overrides those.
+_FORMS: Final = """
+    SELECT
+        set_config('datestyle', 'ISO', false),
+        set_config('intervalstyle', 'postgres', false),
+        set_config('array_nulls', 'on', false)
+"""
+
 _CLIENT_SETTINGS: Final = {
     "application_name": "outreach",
     "client_encoding": "UTF8",
@@ -252,6 +260,16 @@ def connect(conninfo: str, *, patient: bool = False) -> PostgresConnection:
     connection = PostgresConnection.connect(conninfo, autocommit=True, prepare_threshold=3)
     if patient:
         connection.silent_seconds, connection.longest_seconds = _PATIENT_SECONDS, float("inf")
+    try:
+        set_forms(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def set_forms(connection: PostgresConnection) -> None:
+    """Set the forms of values of a new connection; may raise `psycopg.Error`."""
     # One type for all integers: a statement is prepared once.
     connection.adapters.register_dumper(int, Int8Dumper)
-    return connection
+    connection.execute(_FORMS)

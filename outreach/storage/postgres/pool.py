@@ -9,13 +9,20 @@ from typing import Any, Final, Self
 from weakref import WeakSet
 
 import psycopg
-from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from outreach.models.work import DatabaseHome
 from outreach.storage.base.schema import version_by
 from outreach.storage.postgres import schema
-from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, TIMELINE, PostgresConnection, ServerHangs, home_of
+from outreach.storage.postgres.connect import (
+    BUSY_SECONDS,
+    OPEN_KEY,
+    TIMELINE,
+    PostgresConnection,
+    ServerHangs,
+    home_of,
+    set_forms,
+)
 from outreach.storage.postgres.errors import first_line
 
 # Commits have to survive a crash, whatever the server's default is. A changed timeline shows a failover.
@@ -84,6 +91,7 @@ class Pool(ConnectionPool[PostgresConnection]):
         with self._guard:
             self._made.add(connection)
         try:
+            set_forms(connection)
             configure(connection, home=self._home)
         except psycopg.Error as error:
             self.problem = first_line(error)
@@ -168,7 +176,6 @@ def configure(connection: PostgresConnection, *, home: DatabaseHome | None = Non
         psycopg.OperationalError: Its server cannot be written, another process copies or migrates the database, this is
             another one than before, or another version of this package has migrated it since this process opened it.
     """
-    connection.adapters.register_dumper(int, Int8Dumper)
     try:
         [row] = connection.execute(_CONFIGURE).fetchall()
     except psycopg.errors.LockNotAvailable as error:
