@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 import psycopg
@@ -31,7 +31,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 from outreach.testing.waiting import until
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
-from tests.storage.conftest import Told, append, opened, subjects
+from tests.storage.conftest import Gate, Told, append, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +69,21 @@ async def test_a_commit_whose_answer_was_lost_is_found(
     assert "whose answer was lost has been found" in caplog.text
     await storage.write(append("two"))
     assert await storage.read(subjects) == ["one", "two"]
+
+
+async def test_a_commit_whose_answer_was_lost_is_found_while_every_reader_is_busy(
+    storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """Over a new connection in the place of the lost one."""
+    with ExitStack() as stack:
+        gates = [stack.enter_context(Gate(subjects)) for _ in range(storage_module._READERS)]
+        reads = [asyncio.ensure_future(storage.read(gate)) for gate in gates]
+        for gate in gates:
+            await gate.wait_entered()
+        proxy.cut = "after"
+        assert await storage.write(append("one")) == "one"
+        assert proxy.cut is None
+    assert await asyncio.gather(*reads) == [[]] * storage_module._READERS
 
 
 def test_a_process_that_lost_its_connections_does_not_come_back_to_a_newer_database(url: str) -> None:

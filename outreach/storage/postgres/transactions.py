@@ -461,6 +461,9 @@ class FencedTransactions:
 
     def _was_committed(self, lost: psycopg.Error) -> bool:
         """Return whether the present transaction was committed, or raise `CommitUnknown`."""
+        cast("PostgresConnection", self._connection).close()
+        # Readers may have all others: the pool makes a new one in its place.
+        self._give_back()
         until, last = time.monotonic() + FIND_OUT_SECONDS, lost
         while True:
             self._pool.find_live(last)
