@@ -334,8 +334,10 @@ async def test_an_error_of_a_statement_in_a_group_that_runs_again_loses_no_opera
     assert sorted(await storage.read(subjects)) == ["one", "two"]
 
 
-@pytest.mark.parametrize("code", ["40001", "40P01"])
-async def test_a_serialization_failure_or_deadlock_runs_the_group_again(storage: PostgresStorage, code: str) -> None:
+@pytest.mark.parametrize("code", ["40001", "40P01", "25P04"])
+async def test_a_serialization_failure_a_deadlock_or_a_timeout_runs_the_group_again(
+    storage: PostgresStorage, code: str
+) -> None:
     """No caller gets an error."""
     failures = 0
 

@@ -219,17 +219,20 @@ async def test_times_and_arrays_are_read_whatever_a_role_or_an_environment_says(
 async def test_limits_of_an_operator_end_no_session_and_no_statement() -> None:
     """Sessions that hold a worker's place or listen are silent for long. If one ended, its place would be free."""
     with postgres.server().database(template=postgres.template()) as name:
-        for limit in ("idle_session_timeout", "statement_timeout"):
+        limits = ("idle_session_timeout", "statement_timeout", "transaction_timeout")
+        for limit in limits:
             postgres.server().execute(f"ALTER DATABASE {name} SET {limit} = '1s'")
         postgres.server().execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
         async with opened(postgres.server().url(name)) as storage:
 
             def settings(tx: Transaction) -> list[str]:
                 connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
-                names = ("idle_session_timeout", "statement_timeout", "transaction_isolation")
-                return [connection.execute(f"SHOW {one}").fetchone()[0] for one in names]
+                return [connection.execute(f"SHOW {one}").fetchone()[0] for one in (*limits, "transaction_isolation")]
 
-            assert await storage.write(settings) == ["0", "0", "read committed"]
+            assert await storage.write(settings) == ["0", "0", "0", "read committed"]
+        own = f"{postgres.server().url(name)}?options=-c%20transaction_timeout%3D7s"
+        with connect(conninfo_of(own)) as connection:
+            assert connection.execute("SHOW transaction_timeout").fetchone() == ("7s",)
 
 
 @pytest.mark.anyio

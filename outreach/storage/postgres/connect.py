@@ -79,11 +79,13 @@ _SERVER_SETTINGS: Final = {
 }
 
 # The driver reads one form of times and intervals. They are not in `options`, because PGDATESTYLE overrides those.
-_FORMS: Final = """
+# PostgreSQL 16 refuses `transaction_timeout` there: it has none. The URL's own stays.
+_SESSION_SETTINGS: Final = """
     SELECT
         set_config('datestyle', 'ISO', false),
         set_config('intervalstyle', 'postgres', false),
-        set_config('array_nulls', 'on', false)
+        set_config('array_nulls', 'on', false),
+        (SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout' AND source <> 'client')
 """
 
 _CLIENT_SETTINGS: Final = {
@@ -261,15 +263,15 @@ def connect(conninfo: str, *, patient: bool = False) -> PostgresConnection:
     if patient:
         connection.silent_seconds, connection.longest_seconds = _PATIENT_SECONDS, float("inf")
     try:
-        set_forms(connection)
+        apply_session_settings(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def set_forms(connection: PostgresConnection) -> None:
-    """Set the forms of values of a new connection; may raise `psycopg.Error`."""
+def apply_session_settings(connection: PostgresConnection) -> None:
+    """Give a new connection its types and the settings that are no `options`; may raise `psycopg.Error`."""
     # One type for all integers: a statement is prepared once.
     connection.adapters.register_dumper(int, Int8Dumper)
-    connection.execute(_FORMS)
+    connection.execute(_SESSION_SETTINGS)

@@ -17,6 +17,7 @@ _PASSING: Final = frozenset(
     {
         "25006",  # read-only: a standby, or a server that is being demoted
         "25P03",  # idle in a transaction for too long
+        "25P04",  # a transaction took too long
         "40001",  # serialization failure
         "40P01",  # deadlock
         "57P01",  # admin shutdown

@@ -20,8 +20,8 @@ from outreach.storage.postgres.connect import (
     TIMELINE,
     PostgresConnection,
     ServerHangs,
+    apply_session_settings,
     home_of,
-    set_forms,
 )
 from outreach.storage.postgres.errors import first_line
 
@@ -91,7 +91,7 @@ class Pool(ConnectionPool[PostgresConnection]):
         with self._guard:
             self._made.add(connection)
         try:
-            set_forms(connection)
+            apply_session_settings(connection)
             configure(connection, home=self._home)
         except psycopg.Error as error:
             self.problem = first_line(error)
