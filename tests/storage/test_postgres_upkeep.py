@@ -85,6 +85,19 @@ async def open_and_close(url: str) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_user_that_owns_the_schema_need_not_be_allowed_to_create_one(bare_url: str) -> None:
+    """An administrator has made it, empty."""
+    name = bare_url.rpartition("/")[2]
+    postgres.server().execute(f"CREATE ROLE owner_{name} LOGIN")
+    postgres.server().execute(f"CREATE SCHEMA outreach AUTHORIZATION owner_{name}", name)
+    try:
+        await open_and_close(bare_url.replace("postgres@", f"owner_{name}@"))
+    finally:
+        postgres.server().execute(f"DROP OWNED BY owner_{name}", name)
+        postgres.server().execute(f"DROP ROLE owner_{name}")
+
+
+@pytest.mark.anyio
 async def test_a_database_from_before_one_first_migration(url: str) -> None:
     """It is opened as it is if it has all that this one replaces, and otherwise refused with what to do."""
     name = url.rpartition("/")[2]

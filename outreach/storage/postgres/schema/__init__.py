@@ -88,7 +88,9 @@ def apply_migrations(
             _require_only_user(connection)
         if not version.applied:
             _require_unicode(connection)
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+            # `IF NOT EXISTS` needs the right to create a schema even where there is one.
+            if connection.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone() == (None,):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SCHEMA)))
             connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL)")
         for number, name in enumerate(version.pending_migrations, start=1):
             progress.at(f"step {number} of {len(version.pending_migrations)}, {name}")
