@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import LiteralString
 
@@ -106,6 +106,23 @@ def test_few_connections_and_an_old_server_are_reported(url: str, monkeypatch: p
     monkeypatch.setattr(diagnosis, "OLDEST_SERVER", 990_000)
     found = [one.code for one in diagnose_database(url)]
     assert sorted(set(found)) == ["connections_low", "server_old", "server_setting_unsafe"]
+
+
+def test_connections_of_other_roles_are_counted(bare_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a role that may not see what they do."""
+    database = bare_url.rpartition("/")[2]
+    allowed = 200 - 3
+    postgres.server().execute(f"CREATE ROLE ordinary_{database} LOGIN")
+    try:
+        with ExitStack() as stack:
+            for _ in range(3):
+                stack.enter_context(connect(conninfo_of(bare_url)))
+            ordinary = bare_url.replace("postgres@", f"ordinary_{database}@")
+            monkeypatch.setattr(diagnosis, "FEW_CONNECTIONS", allowed - 3)
+            [found] = [one for one in diagnose_database(ordinary) if one.code == "connections_low"]
+            assert f"of the server's {allowed} connections" in found.message
+    finally:
+        postgres.server().execute(f"DROP ROLE ordinary_{database}")
 
 
 @pytest.mark.parametrize("begin", ["BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN; SELECT pg_current_xact_id()"])

@@ -28,10 +28,12 @@ FEW_CONNECTIONS: Final = 16
 OLD_TRANSACTION: Final = timedelta(minutes=10)
 """Nothing that a server of this package does lasts so long; `db check`, `db copy` or a dump may."""
 
+# To an ordinary role `pg_stat_activity` does not show the `backend_type` of other roles' connections.
 _CONNECTIONS: Final = """
     SELECT
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
-        (SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+            - COALESCE(current_setting('reserved_connections', true)::int, 0),
+        (SELECT SUM(numbackends) FROM pg_stat_database)::int
 """
 
 _OLDEST_TRANSACTION: Final = """
