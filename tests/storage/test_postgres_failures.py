@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any, Final
@@ -40,6 +42,21 @@ Look = Callable[[FencedTransactions, psycopg.Error], bool]
 _END_TRANSACTIONS: Final = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE datname = '{name}' AND state = 'idle in transaction'
+"""
+
+
+# A process of its own: the driver's ping stops the threads of this one.
+_REFUSING: Final = """
+import socket, struct, sys
+
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    with listening.accept()[0] as client:
+        while struct.unpack("!ii", client.recv(10_000)[:8])[1] in (80877103, 80877104):
+            client.sendall(b"N")  # no encryption
+        fields = f"SFATAL\\0VFATAL\\0C{sys.argv[1]}\\0Mdas Datenbanksystem startet\\0\\0".encode()
+        client.sendall(b"E" + struct.pack("!i", len(fields) + 4) + fields)
 """
 
 
@@ -708,6 +725,20 @@ async def test_a_server_that_is_down_is_reported_as_unreachable(
         assert "slow" not in caplog.text
         proxy.refusing = False
         await until(ready)
+
+
+async def test_a_server_that_is_starting_is_away_whatever_its_language() -> None:
+    """A worker waits for it. A refusal for another reason is no such thing."""
+    for code, kind in (("57P03", StorageUnreachable), ("28000", StorageError)):
+        with subprocess.Popen([sys.executable, "-c", _REFUSING, code], stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            try:
+                with pytest.raises(StorageError, match="das Datenbanksystem") as caught:
+                    async with opened(f"postgresql://u@127.0.0.1:{server.stdout.readline().strip()}/db"):
+                        pass
+                assert type(caught.value) is kind
+            finally:
+                server.kill()
 
 
 async def test_a_way_that_swallows_everything_is_reported_as_unreachable(

@@ -6,6 +6,8 @@ from typing import Final
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
 
 from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
 from outreach.storage.unit_of_work import AlreadyExists
@@ -58,15 +60,21 @@ def is_passing(error: BaseException) -> bool:
 
 
 _STARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
-"""Parts of a server's messages while it restarts; any other refusal of a connection is the fault of a setting."""
+"""Parts of a server's English messages while it restarts; other refusals of a connection are the fault of a setting."""
+
+_PING_SECONDS: Final = 2
 
 
-def is_away(error: BaseException) -> bool:
+def is_away(error: BaseException, conninfo: str) -> bool:
     """Return whether a connection could not be made because the server is down for now."""
     if not isinstance(error, psycopg.OperationalError) or not is_passing(error):
         return False
     text = str(error)
-    return "FATAL" not in text or any(words in text for words in _STARTING)
+    if "FATAL" not in text or any(words in text for words in _STARTING):
+        return True
+    # The driver does not tell the SQLSTATE of a refusal. A ping tells whether it is 57P03, in any language. No thread
+    # of the process runs meanwhile, so it comes last: the server has just answered, and answers again at once.
+    return PGconn.ping(make_conninfo(conninfo, connect_timeout=_PING_SECONDS).encode()) == Ping.REJECT
 
 
 def is_busy(error: BaseException) -> bool:

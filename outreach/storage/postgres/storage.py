@@ -206,7 +206,7 @@ class PostgresStorage:
             return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types
         except psycopg.Error as error:
             self._lock.close()
-            away = is_away(error)
+            away = is_away(error, self._conninfo)
             what = f"The database {name_of(self._conninfo)} cannot be {'reached' if away else 'used'}."
             kind = StorageUnreachable if away else StorageError
             raise kind(f"{what} ({type(error).__name__}: {first_line(error)})") from error
