@@ -699,6 +699,12 @@ def test_a_full_disk_is_an_error_of_its_own() -> None:
     assert "Make room" in full.message
 
 
+def test_a_database_that_is_read_only_names_each_cause() -> None:
+    """Its server need not be a standby."""
+    refused = postgres_errors.translate(psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"))
+    assert "a standby or hands over to one, or default_transaction_read_only is on" in refused.message
+
+
 async def test_a_server_that_is_down_is_reported_as_unreachable(
     url: str, proxy: CuttingProxy, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -30,7 +30,10 @@ _PASSING: Final = frozenset(
 )
 
 _MESSAGES: Final = {
-    "25006": "The database takes no writes: its server is a standby, or hands over to one.",
+    "25006": (
+        "The database takes no writes: its server is a standby or hands over to one, or "
+        "default_transaction_read_only is on."
+    ),
     "53100": "The disk of the database server is full. Make room; nothing that was committed is lost.",
     "53300": "The database server has no connection left. Raise its max_connections, or run fewer processes.",
     "55P03": "The database is locked by another process that has been writing for long. Try again.",
