@@ -313,8 +313,16 @@ async def test_a_server_that_is_not_there_is_named_without_the_password() -> Non
         async with storage:
             pass
     assert "secret" not in caught.value.message
-    with pytest.raises(StorageError, match="does not exist"):
-        check_database(postgres.server().url("no_such_database"))
+
+
+@pytest.mark.anyio
+async def test_a_refused_connection_says_what_to_do() -> None:
+    """The driver does not tell whether the database is missing, or a connection."""
+    words = r"If it does not exist, create it \(createdb\)\. If no connection is left, .*FATAL: .*does not exist"
+    missing = postgres.server().url("no_such_database")
+    await refuse(opened(missing), StorageError, words)
+    with pytest.raises(StorageError, match=words):
+        check_database(missing)
 
 
 def test_a_url_is_shown_without_user_and_password() -> None:

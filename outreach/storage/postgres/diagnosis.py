@@ -15,7 +15,7 @@ from outreach.errors import OutreachError, Problem
 from outreach.models.diagnosis import database_problem
 from outreach.storage.base.schema import named
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
-from outreach.storage.postgres.errors import first_line
+from outreach.storage.postgres.errors import not_usable
 from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settings
 from outreach.storage.postgres.schema import version_of
 
@@ -55,7 +55,7 @@ def diagnose_server(conninfo: str) -> Sequence[Problem]:
         with connect(conninfo) as connection:
             return [*_server(connection, name, conninfo), *_schema(connection, name, conninfo)]
     except psycopg.Error as error:
-        words = f"The database {name} cannot be used. ({type(error).__name__}: {first_line(error)})"
+        words = not_usable(name, error)
     except OutreachError as error:
         words = error.message
     return [

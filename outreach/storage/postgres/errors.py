@@ -35,11 +35,14 @@ _MESSAGES: Final = {
         "default_transaction_read_only is on."
     ),
     "53100": "The disk of the database server is full. Make room; nothing that was committed is lost.",
-    "53300": "The database server has no connection left. Raise its max_connections, or run fewer processes.",
     "55P03": "The database is locked by another process that has been writing for long. Try again.",
     "42501": "This user may not do that in the database: it must own the schema `outreach`.",
-    "3D000": "There is no such database: create it first (createdb).",
 }
+
+_REFUSED: Final = (
+    " If it does not exist, create it (createdb). If no connection is left, raise the server's max_connections, or "
+    "run fewer processes."
+)
 
 
 def is_row_error(error: Exception) -> bool:
@@ -114,6 +117,14 @@ def _kind(error: psycopg.Error) -> type[StorageError]:
     if isinstance(error, errors.DiskFull):
         return StorageFull
     return StorageUnreachable if is_passing(error) else StorageError
+
+
+def not_usable(name: str, error: psycopg.Error) -> str:
+    """Return the message for a database that could not be opened."""
+    # A refused connection has no SQLSTATE.
+    refused = error.sqlstate is None and "FATAL" in str(error)
+    advice = _REFUSED if refused else ""
+    return f"The database {name} cannot be used.{advice} ({type(error).__name__}: {first_line(error)})"
 
 
 def first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from outreach.errors import DatabaseMissing, StorageError
 from outreach.models.database import DatabaseCheck
 from outreach.storage.base.progress import ProgressCallback
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, conninfo_of, name_of
-from outreach.storage.postgres.errors import first_line
+from outreach.storage.postgres.errors import first_line, not_usable
 from outreach.storage.postgres.schema import apply_migrations, version_of
 
 _SETTINGS: Final = ("fsync", "full_page_writes")
@@ -142,6 +142,4 @@ def _connected(url: str) -> Iterator[PostgresConnection]:
         with connect(conninfo, patient=True) as connection:
             yield connection
     except psycopg.Error as error:
-        raise StorageError(
-            f"The database {name_of(conninfo)} cannot be used. ({type(error).__name__}: {first_line(error)})"
-        ) from error
+        raise StorageError(not_usable(name_of(conninfo), error)) from error

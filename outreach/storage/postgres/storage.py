@@ -22,7 +22,7 @@ from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import connect, conninfo_of, name_of
 from outreach.storage.postgres.diagnosis import diagnose_server
-from outreach.storage.postgres.errors import first_line, is_away, is_busy
+from outreach.storage.postgres.errors import first_line, is_away, is_busy, not_usable
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
 from outreach.storage.postgres.pipelined_reader import PipelinedReader
@@ -206,10 +206,12 @@ class PostgresStorage:
             return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types
         except psycopg.Error as error:
             self._lock.close()
-            away = is_away(error, self._conninfo)
-            what = f"The database {name_of(self._conninfo)} cannot be {'reached' if away else 'used'}."
-            kind = StorageUnreachable if away else StorageError
-            raise kind(f"{what} ({type(error).__name__}: {first_line(error)})") from error
+            name = name_of(self._conninfo)
+            if not is_away(error, self._conninfo):
+                raise StorageError(not_usable(name, error)) from error
+            raise StorageUnreachable(
+                f"The database {name} cannot be reached. ({type(error).__name__}: {first_line(error)})"
+            ) from error
 
 
 class _Open:

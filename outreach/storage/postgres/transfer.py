@@ -15,7 +15,7 @@ from outreach.errors import DatabaseInUse, StorageError
 from outreach.models.work import DatabaseHome
 from outreach.storage.base.transfer import UNFINISHED, Row, Table
 from outreach.storage.postgres.connect import OPEN_KEY, SCHEMA, PostgresConnection, connect, conninfo_of, name_of
-from outreach.storage.postgres.errors import first_line
+from outreach.storage.postgres.errors import not_usable
 from outreach.storage.postgres.schema import apply_migrations, version_of
 
 _WAIT_SECONDS: Final = 3.0
@@ -54,9 +54,7 @@ def postgres_endpoint(url: str, *, create: bool) -> Iterator[PostgresEndpoint]:
                 one.execute("SET idle_in_transaction_session_timeout = 0; SET enable_seqscan = on")
             yield PostgresEndpoint(connection, reading)
     except psycopg.Error as error:
-        raise StorageError(
-            f"The database {name_of(conninfo)} cannot be used. ({type(error).__name__}: {first_line(error)})"
-        ) from error
+        raise StorageError(not_usable(name_of(conninfo), error)) from error
 
 
 def _becomes_only_user(connection: PostgresConnection) -> bool:
