@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -327,6 +327,18 @@ async def test_a_job_that_cannot_be_marked_as_ended_is_reported_and_fails_no_tas
     del errors[0]
     with pytest.raises(ConnectorException):
         await manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
+
+
+async def test_times_of_jobs_are_read_whatever_an_environment_says(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that was fetched could not be read, and would never end."""
+    monkeypatch.setenv("PGDATESTYLE", "German")
+    connector = connector_of(url)
+    await connector.open_async()
+    try:
+        [row] = await connector.execute_query_all_async("SELECT '2026-01-02 03:04:05+00'::timestamptz AS due")
+    finally:
+        await connector.close_async()
+    assert row == {"due": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)}
 
 
 async def test_who_only_listens_for_jobs_waits_as_long_as_nobody_says_anything(url: str) -> None:

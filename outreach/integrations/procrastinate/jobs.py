@@ -136,6 +136,8 @@ def connector_of(url: str) -> procrastinate.PsycopgConnector:
 async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
     # Each statement is its own transaction, which ends at the server even while this process is suspended.
     await connection.set_autocommit(True)
+    # The driver reads times in one form only, and PGDATESTYLE overrides `options`.
+    await connection.execute("SET datestyle = ISO")
 
 
 class Jobs:
