@@ -39,9 +39,9 @@ ADAPTER_STATES: Final = frozenset(
 """The outcomes that an adapter may return (`protocols.carrier.Carrier`)."""
 
 _OUTCOME_TEXTS: Final = ("provider_id", "reason", "error_code", "error_message")
-_REPORT_TEXTS: Final = ("dispatch_id", "provider_id", "from_number", "reason", "error_code")
+_REPORT_TEXTS: Final = ("workspace_id", "provider", "dispatch_id", "provider_id", "from_number", "reason", "error_code")
 _CALL_REPORT_TEXTS: Final = (
-    *("dispatch_id", "provider_id", "telephony_id"),
+    *("workspace_id", "provider", "dispatch_id", "provider_id", "telephony_id"),
     *("answered_by", "summary", "error", "reason", "transcript", "cost_currency"),
 )
 _EVENT_TEXTS: Final = ("event_id", "to", "unreadable_kind")
@@ -80,10 +80,12 @@ def recordable_report(report: object) -> Report:
     """Return a report with values that every storage takes: one that cannot be stored would come again for ever.
 
     Raises:
-        TypeError: It has no status or no time; the message is ours, without anything of the report.
+        TypeError: It has no workspace, no status or no time; the message is ours, without anything of the report.
     """
     if not isinstance(report, MessageReport | CallReport):
         raise TypeError(f"a report is {_kind(report)}, not MessageReport or CallReport")
+    if report.workspace_id is None:
+        raise TypeError("a report has no workspace_id")
     is_message = isinstance(report, MessageReport)
     changes = _other_texts(report, _REPORT_TEXTS if is_message else _CALL_REPORT_TEXTS)
     statuses: type[MessageStatus | CallStatus] = MessageStatus if is_message else CallStatus
@@ -95,23 +97,24 @@ def recordable_report(report: object) -> Report:
     return attrs.evolve(report, **changes) if changes else report
 
 
-def recordable_call_report(answer: object) -> CallReport:
-    """Return the report of a provider that was asked for the status of a call.
+def recordable_call_report(answer: object, workspace_id: str) -> CallReport:
+    """Return the report of a provider that was asked for the status of a call of a workspace.
 
     Raises:
-        TypeError: It is none, or has no status or no time.
+        TypeError: It is none, has no status or no time, or names another workspace.
     """
     report = recordable_report(answer)
     if not isinstance(report, CallReport):
         raise TypeError(f"the status of a call is {_kind(report)}, not CallReport")
+    _require_workspace(report, workspace_id)
     return report
 
 
-def recordable_event(event: object) -> CallbackEvent:
-    """Return an event of a callback in the same way.
+def recordable_event(event: object, workspace_id: str) -> CallbackEvent:
+    """Return an event of a callback to an account of a workspace in the same way.
 
     Raises:
-        TypeError: It has no identifier, or its content lacks something; the message is ours.
+        TypeError: It has no identifier, or its content lacks something or names another workspace; the message is ours.
     """
     if not isinstance(event, CallbackEvent):
         raise TypeError(f"an event is {_kind(event)}, not CallbackEvent")
@@ -119,6 +122,8 @@ def recordable_event(event: object) -> CallbackEvent:
         raise TypeError("an event has no event_id")
     changes = _other_texts(event, _EVENT_TEXTS)
     content = _recordable_content(event.content)
+    if isinstance(content, MessageReport | CallReport):
+        _require_workspace(content, workspace_id)
     if content is not event.content:
         changes["content"] = content
     return attrs.evolve(event, **changes) if changes else event
@@ -130,6 +135,12 @@ def _recordable_content(content: object) -> Report | InboundMessageEvent | None:
     if isinstance(content, InboundMessageEvent):
         return _recordable_message(content)
     raise TypeError(f"the content of an event is {_kind(content)}, no report and no message")
+
+
+def _require_workspace(report: Report, workspace_id: str) -> None:
+    """Raise TypeError for a report of another workspace than the account's: an account's provider has no say there."""
+    if report.workspace_id != workspace_id:
+        raise TypeError("a report names another workspace")
 
 
 def _recordable_message(message: InboundMessageEvent) -> InboundMessageEvent:

@@ -222,7 +222,7 @@ class SinglesRunner:
                         workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
                     )
                 )
-            return None if answer is None else recordable_call_report(answer)
+            return None if answer is None else recordable_call_report(answer, call.workspace_id)
         except Exception as error:
             self._worker.log_throttle.failure(
                 "call_status_failed",

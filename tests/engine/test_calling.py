@@ -217,7 +217,7 @@ async def test_who_answered_is_known_at_the_end_from_an_earlier_event(open_stora
         assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [(R.FAILED, "voicemail")]
 
 
-@pytest.mark.parametrize("trouble", ["silent", "raises", "hangs", "no report", "no status"])
+@pytest.mark.parametrize("trouble", ["silent", "raises", "hangs", "no report", "no status", "foreign"])
 async def test_a_call_without_any_report_ends_as_unconfirmed(open_storage: OpenStorage, trouble: str) -> None:
     """What cannot be known is said: a provider that forgets a call keeps no place and no campaign for ever."""
     asked = 0
@@ -232,6 +232,8 @@ async def test_a_call_without_any_report_ends_as_unconfirmed(open_storage: OpenS
         if trouble == "no status":
             wrong: Any = trouble
             return attrs.evolve(event(voice.requests[0], CallStatus.IN_PROGRESS), status=wrong)
+        if trouble == "foreign":
+            return event(voice.requests[0], CallStatus.IN_PROGRESS, workspace_id="another")
         return {"status": "in-progress"} if trouble == "no report" else None
 
     voice = ScriptedVoice()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import anyio
 import attrs
 import pytest
 
-from outreach import NewAgent, NewCall, Outreach
-from outreach.dispatch.adapter_answers import recordable_event
+from outreach import NewAgent, NewCall, NewNumber, Outreach, WorkspaceMode
+from outreach.dispatch.adapter_answers import recordable_event, recordable_report
 from outreach.errors import CallbackRejected
 from outreach.models import CallStatus
 from outreach.models.dispatch import DispatchOutcome
@@ -28,7 +29,7 @@ from outreach.protocols import (
 from outreach.protocols.voice import CallRequest
 from outreach.testing.scripted import ScriptedVoice, accept
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import reaches, start_campaign, until
+from tests.engine.rig import given_workspace, reaches, start_campaign, until
 from tests.engine.test_own_adapters import live
 from tests.fake_provider import CREDENTIALS
 from tests.own_adapter import OwnAdapter, OwnVoiceAdapter
@@ -50,9 +51,13 @@ class Careless(OwnAdapter):
     """Reads each callback as what it was told."""
 
     told: Any = ()
+    told_in: Mapping[str, Sequence[CallbackEvent]] = MappingProxyType({})
+    """What it was told for one workspace, as it is."""
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Return it, in the account's workspace."""
+        if connection.workspace_id in self.told_in:
+            return self.told_in[connection.workspace_id]
         if not isinstance(self.told, list):
             found: Sequence[CallbackEvent] = self.told
             return found
@@ -105,6 +110,45 @@ async def test_what_is_no_event_is_refused_in_words_and_what_stands_beside_it_is
         own.told = [*(told or []), CallbackEvent(event_id="e", content=STOP)]
         assert await call_back(engine, account.id) == ["received"]
         assert [entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["+14155550101"]
+
+
+async def test_a_report_of_another_workspace_is_left_out(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It changes nothing there, and the STOP beside it counts, as does that of the other workspace's callback."""
+    own = Careless()
+    async with live(open_storage, [own]) as (engine, other_id):
+        ours = await given_workspace(engine, mode=WorkspaceMode.LIVE)
+        await engine.numbers.create(ours.id, NewNumber(phone="+14155550109", carrier="mycarrier"))
+        account = await engine.accounts.connect(ours.id, "mycarrier", CREDENTIALS)
+        others = await engine.accounts.connect(other_id, "mycarrier", CREDENTIALS)
+        campaign = await start_campaign(engine, await engine.workspaces.get(other_id), 1, carrier="mycarrier")
+        await reaches(engine, campaign, "completed")
+        (dispatch,) = await engine.campaigns.list_dispatches(other_id, campaign.id, 0)
+        report = attrs.evolve(REPORT, workspace_id=other_id, dispatch_id=dispatch.id, provider_id=dispatch.provider_id)
+        now = datetime.now(UTC)
+        own.told_in = {
+            ours.id: (
+                CallbackEvent(event_id="e1", content=attrs.evolve(report, at=now)),
+                CallbackEvent(event_id="e2", content=attrs.evolve(report, workspace_id="nowhere", at=now)),
+                CallbackEvent(event_id="e3", content=attrs.evolve(STOP, to="+14155550109", at=now)),
+            ),
+            other_id: (CallbackEvent(event_id="e4", content=attrs.evolve(STOP, at=now)),),
+        }
+        results: dict[str, list[str]] = {}
+
+        async def receive(account_id: str) -> None:
+            results[account_id] = await call_back(engine, account_id)
+
+        async with anyio.create_task_group() as group:
+            for account_id in (others.id, account.id):
+                group.start_soon(receive, account_id)
+        assert results == {account.id: ["received"], others.id: ["received"]}
+        assert list(await engine.campaigns.list_dispatches(other_id, campaign.id, 0)) == [dispatch]
+        for workspace_id in (ours.id, other_id):
+            assert [entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["+14155550101"]
+        (line,) = [record for record in caplog.records if getattr(record, "action", None) == "callback_refused"]
+        assert "names another workspace" in line.getMessage()
 
 
 async def test_what_can_be_read_all_the_same_is_taken(open_storage: OpenStorage) -> None:
@@ -194,6 +238,15 @@ async def test_words_of_an_early_event_do_not_hold_up_the_answer_that_it_waits_f
 def test_media_that_are_no_texts_are_left_out_and_counted(media: Any, kept: Any, left_out: int) -> None:
     """The message counts all the same."""
     event = CallbackEvent(event_id="e", content=attrs.evolve(STOP, media=media))
-    content = recordable_event(event).content
+    content = recordable_event(event, "w").content
     assert isinstance(content, InboundMessageEvent)
     assert (content.media, content.media_left_out) == (kept, left_out)
+
+
+def test_a_report_names_its_workspace_and_provider_in_texts_that_every_storage_takes() -> None:
+    """Or it would make the reports fail that share its transaction."""
+    with pytest.raises(TypeError, match="no workspace_id"):
+        recordable_report(attrs.evolve(REPORT, workspace_id=NOTHING))
+    report = recordable_report(attrs.evolve(REPORT, workspace_id="w\x00", provider="my\ud83dcarrier"))
+    assert "\x00" not in report.workspace_id
+    report.provider.encode()

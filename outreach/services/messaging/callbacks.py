@@ -230,7 +230,7 @@ class Callbacks:
         refused = None
         for event in found if isinstance(found, Iterable) else [found]:
             try:
-                events.append(redaction.event(recordable_event(event)))
+                events.append(redaction.event(recordable_event(event, account.workspace_id)))
             except TypeError as error:
                 what = f"The adapter of {account.provider} returned what cannot be stored: {error}."
                 refused = self._refused(account, what, level=logging.ERROR)
