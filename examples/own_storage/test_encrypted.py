@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, Works
 from outreach.errors import StorageError
 from outreach.testing.storage_contract import StorageContract
 
+HERE = Path(__file__).parent
+
 RAW_KEY = "raw:" + "5a" * 32
 """A key of 32 bytes in hexadecimal: it is not derived from a passphrase, which takes long on purpose."""
 
@@ -22,6 +25,30 @@ class TestContract(StorageContract):
     @pytest.fixture
     def open_storage(self, tmp_path: Path) -> Callable[[], EncryptedStorage]:
         return lambda: EncryptedStorage(tmp_path / "outreach.db", key=RAW_KEY)
+
+
+TAKE_LOCK = """
+import asyncio, sys
+from pathlib import Path
+from encrypted_storage import EncryptedStorage
+
+async def take():
+    async with EncryptedStorage(Path(sys.argv[1]), key=sys.argv[2]) as storage:
+        print(await storage.lock.acquire())
+
+asyncio.run(take())
+"""
+
+
+@pytest.mark.anyio
+async def test_the_lock_is_held_against_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "outreach.db"
+    command = [sys.executable, "-c", TAKE_LOCK, str(path), RAW_KEY]
+    async with EncryptedStorage(path, key=RAW_KEY) as storage:
+        assert await storage.lock.acquire() == 1
+        assert (await anyio.run_process(command, cwd=HERE)).stdout.split() == [b"0"]
+        await storage.lock.release()
+        assert (await anyio.run_process(command, cwd=HERE)).stdout.split() == [b"1"]
 
 
 @pytest.mark.anyio

@@ -316,8 +316,12 @@ class WorkContract(ContractBase):
             assert await database.lock.acquire() == 0
             async with open_storage() as other:
                 assert await other.lock.acquire() == 0
+                assert [list(await one.lock.find_free({1})) for one in (database, other)] == [[], []]
                 await database.lock.release(1)
+                # None, where that cannot be known.
+                assert set(await other.lock.find_free({1})) <= {1}
                 assert await other.lock.acquire() == 1
+                assert [list(await one.lock.find_free({1})) for one in (database, other)] == [[], []]
                 assert await database.lock.acquire() == 0
                 await other.lock.release(1)
             assert await database.lock.acquire() == 1
