@@ -291,6 +291,26 @@ class TransactionsContract(ContractBase):
                 assert identifier in await pairs(storage)
                 assert identifier in await pairs(other)
 
+    async def test_a_write_sees_what_another_opening_has_committed(
+        self, storage: Storage, open_storage: Callable[[], Storage]
+    ) -> None:
+        """Also in rows that it has cached: a worker that missed a pause or a change of hours would send."""
+        campaign = await given_campaign(storage)
+
+        def look(tx: Transaction) -> list[object]:
+            return [tx.workspaces.get(THIS_WORKSPACE), tx.campaigns.get(THIS_WORKSPACE, campaign.id)]
+
+        def rename(tx: Transaction, name: str) -> list[object]:
+            tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, name=name))
+            tx.campaigns.update(attrs.evolve(campaign, name=name))
+            return look(tx)
+
+        async with open_storage() as other:
+            await other.write(look)
+            for number, (one, another) in enumerate([(storage, other), (other, storage)] * 2):
+                changed = await one.write(partial(rename, name=f"Name {number}"))
+                assert await another.write(look) == changed
+
     async def test_a_read_refuses_to_write(self, storage: Storage) -> None:
         """It raises StorageError and changes nothing; the next write works."""
 
