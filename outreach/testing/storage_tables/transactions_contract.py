@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import anyio
 import attrs
 import pytest
+from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
 from outreach.errors import StorageError
@@ -40,6 +43,12 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     pending,
 )
+
+PATIENCE_SECONDS: Final = 0.3
+"""How long an operation of these tests gives the storage the opportunity to break a rule."""
+
+LONGEST_SECONDS: Final = 10.0
+"""How long these tests wait for an operation to begin: a storage that refuses it must not make them hang."""
 
 
 class Broken(Exception):
@@ -251,6 +260,45 @@ class TransactionsContract(ContractBase):
         last = await storage.write(insert_pair(new_id()))
         assert answered | {last} <= await pairs(storage) <= asked | {last}
 
+    async def test_no_operation_enters_while_that_of_a_cancelled_caller_runs(self, storage: Storage) -> None:
+        """In a thread of the storage it goes on for a while: the next operation sees all that it does, or nothing."""
+        of_test = threading.get_ident()
+        entered, next_entered = threading.Event(), threading.Event()
+        identifier = new_id()
+
+        def slow(tx: Transaction) -> None:
+            running.append(identifier)
+            tx.agents.insert(make_agent(id=identifier))
+            entered.set()
+            if threading.get_ident() != of_test:
+                next_entered.wait(PATIENCE_SECONDS)
+            tx.trunks.insert(make_trunk(id=identifier))
+            running.clear()
+
+        def enter(tx: Transaction) -> str:
+            overlaps.extend(running)
+            next_entered.set()
+            return insert_pair(new_id())(tx)
+
+        async def cancel() -> None:
+            await to_thread.run_sync(entered.wait, LONGEST_SECONDS)
+            group.cancel_scope.cancel()
+
+        async def run_next() -> None:
+            await to_thread.run_sync(entered.wait, LONGEST_SECONDS)
+            kept.append(await storage.write(enter))
+
+        running: list[str] = []
+        overlaps: list[str] = []
+        kept: list[str] = []
+        async with anyio.create_task_group() as others:
+            others.start_soon(run_next)
+            async with anyio.create_task_group() as group:
+                group.start_soon(cancel)
+                await storage.write(slow)
+        assert overlaps == []
+        assert set(kept) <= await pairs(storage) <= {*kept, identifier}
+
     async def test_bulk_operations_let_the_others_go_first(self, storage: Storage) -> None:
         """One that is requested after many bulk ones does not wait for all of them."""
         order: list[str] = []
@@ -310,6 +358,45 @@ class TransactionsContract(ContractBase):
             for number, (one, another) in enumerate([(storage, other), (other, storage)] * 2):
                 changed = await one.write(partial(rename, name=f"Name {number}"))
                 assert await another.write(look) == changed
+
+    async def test_a_read_sees_one_snapshot(self, storage: Storage, open_storage: Callable[[], Storage]) -> None:
+        """What another opening commits meanwhile is not in its later queries."""
+        of_test = threading.get_ident()
+        looked, committed = threading.Event(), threading.Event()
+
+        def look_twice(tx: Transaction) -> list[list[str]]:
+            before = [agent.id for agent in tx.agents.list(THIS_WORKSPACE)]
+            looked.set()
+            # Where reads and writes take turns, the commit comes later.
+            if threading.get_ident() != of_test:
+                committed.wait(PATIENCE_SECONDS)
+            return [before, [agent.id for agent in tx.agents.list(THIS_WORKSPACE)]]
+
+        async def commit() -> None:
+            await to_thread.run_sync(looked.wait, LONGEST_SECONDS)
+            await other.write(insert_pair(new_id()))
+            committed.set()
+
+        async with open_storage() as other, anyio.create_task_group() as group:
+            group.start_soon(commit)
+            before, after = await storage.read(look_twice)
+        assert before == after
+        assert len(await pairs(storage)) == 1
+
+    async def test_a_thousand_rows_are_written_and_read_at_once(self, storage: Storage) -> None:
+        """None is missing, whether the rows are written or read in one go."""
+        messages = [make_message() for _ in range(1000)]
+
+        def write(tx: Transaction) -> None:
+            for message in messages:
+                tx.messages.insert(message)
+
+        def read(tx: Transaction) -> list[object]:
+            tx.messages.prefetch((THIS_WORKSPACE, message.id) for message in messages)
+            return [tx.messages.get(THIS_WORKSPACE, message.id) for message in messages]
+
+        await storage.write(write)
+        assert await storage.read(read) == messages
 
     async def test_a_read_refuses_to_write(self, storage: Storage) -> None:
         """It raises StorageError and changes nothing; the next write works."""
