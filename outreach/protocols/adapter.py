@@ -210,7 +210,7 @@ class Adapter(Protocol):
 
         Parses nothing unverified, as far as the provider's signatures allow. May run in other threads, several at a
         time. Unknown fields are ignored; an event of an unknown kind has no content. Reports have the dispatch id
-        wherever the provider returns it.
+        wherever the provider returns it. One of another workspace than the connection's is left out.
 
         Raises:
             CallbackRefused: It is not from the provider, too old or unreadable.
