@@ -24,6 +24,7 @@ STEPS: Final[Mapping[Scenario, Step]] = {
     "cannot_be_reached": not_sent(),
     "drops_the_connection": drop(),
     "does_not_answer": hang(),
+    "times_out": drop("timeout"),
     "has_an_error": drop("http_503"),
     "answers_nonsense": drop("unreadable"),
 }

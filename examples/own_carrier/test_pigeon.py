@@ -32,7 +32,7 @@ class TestPigeonCarrier(CarrierContract):
     async def harness(self) -> AsyncIterator[HttpHarness]:
         loft = Loft()
         async with FaultServer(loft.accept) as server, httpx.AsyncClient() as http:
-            yield HttpHarness(server, loft, lambda url: PigeonCarrier(connection(http, url)))
+            yield HttpHarness(server, loft, lambda url: PigeonCarrier(connection(http, url)), http=http)
 
 
 def callback(*events: dict[str, object], age: int = 0, headers: Mapping[str, str] = {}) -> Callback:

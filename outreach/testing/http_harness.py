@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from outreach.testing.fault_server import Answer, FaultServer, Received
+from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
 from outreach.testing.provider_contract import OUTCOMES, Scenario
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["FakeProvider", "HttpHarness"]
 
 RETRY_AFTER_SECONDS: Final = 7
+
+SHORT_TIMEOUT: Final = (30.0, 0.01, 30.0, 30.0)
+"""To connect, to read, to write, and for a connection, in seconds: only reading ends soon."""
+
+FAULTS: Final[Mapping[Scenario, Fault]] = {
+    "drops_the_connection": "drop_after",
+    "does_not_answer": "silence",
+    "times_out": "silence",
+}
 
 
 class FakeProvider(Protocol):
@@ -35,6 +47,8 @@ class HttpHarness:
         connect: Makes the adapter for a provider at a URL.
         asks: Whether a request asks for a message or a call; by default every POST does. Where a provider is looked
             something up by a POST, this distinguishes them.
+        http: The client of the adapters, so that it waits briefly in the scenario `times_out`; without it, tests of
+            that scenario take as long as the adapter's own time-out.
     """
 
     scenarios = frozenset[Scenario]({*OUTCOMES, "does_not_answer"})
@@ -45,10 +59,13 @@ class HttpHarness:
         provider: FakeProvider,
         connect: Callable[[str], Any],
         asks: Callable[[Received], bool] = lambda request: request.method == "POST",
+        http: httpx.AsyncClient | None = None,
     ) -> None:
         self._server = server
         self._provider = provider
         self._asks = asks
+        self._http = http
+        self._timeout = http.timeout if http is not None else None
         self._here = connect(server.url)
         self._nowhere = connect(f"http://127.0.0.1:{_closed_port()}")
         self.adapter = self._here
@@ -57,7 +74,9 @@ class HttpHarness:
     def arrange(self, scenario: Scenario) -> None:
         """Have the provider do this with the requests that come from now on."""
         self.adapter = self._nowhere if scenario == "cannot_be_reached" else self._here
-        self._server.fault = {"drops_the_connection": "drop_after", "does_not_answer": "silence"}.get(scenario)  # type: ignore[assignment]
+        if self._http is not None:
+            self._http.timeout = SHORT_TIMEOUT if scenario == "times_out" else self._timeout
+        self._server.fault = FAULTS.get(scenario)
         self._server.answer = lambda request: self._answer(scenario, request)
 
     @property

@@ -34,6 +34,7 @@ class StandInContract(CarrierContract):
                 lambda url: self.adapter.connect(
                     connection({**self.credentials, "api_base": url}, http=http, clock=SystemClock())
                 ),
+                http=http,
             )
 
 

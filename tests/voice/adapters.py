@@ -190,7 +190,7 @@ class AdapterContract(VoiceContract):
             def connect(url: str) -> Any:
                 return self.adapter.connect(connection_of({**self.credentials, "api_base": url}, http=http))
 
-            harness = HttpHarness(server, stand_in, connect, self.asks)
+            harness = HttpHarness(server, stand_in, connect, self.asks, http)
             # None of them has a refusal that passes: a limit is a deferral, and a 408 leaves it unknown.
             harness.scenarios -= {"refuses_for_now"}
             yield Bench(server=server, harness=harness)
