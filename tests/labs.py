@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from outreach.testing.provider_contract import Scenario
+from outreach.protocols.carrier import LookupRequest
+from outreach.testing.provider_contract import FAILURES, Scenario
 from outreach.testing.scripted import (
     Step,
     accept,
@@ -30,6 +31,10 @@ STEPS: Final[Mapping[Scenario, Step]] = {
 }
 
 
+async def _say_nothing(_: LookupRequest) -> None:
+    """Fail to look a dispatch up, which a script cannot."""
+
+
 class ScriptedLab:
     """A scripted provider, which can do everything."""
 
@@ -38,10 +43,12 @@ class ScriptedLab:
     def __init__(self, make: Any, **options: Any) -> None:
         self._situation: Scenario = "accepts"
         self.adapter = make(lambda _: STEPS[self._situation], **options)
+        self._look_up = self.adapter.look_up
 
     def arrange(self, scenario: Scenario) -> None:
         """Have the provider do this from now on."""
         self._situation = scenario
+        self.adapter.look_up = _say_nothing if scenario in FAILURES else self._look_up
 
     @property
     def requests_made(self) -> int:

@@ -48,6 +48,13 @@ OUTCOMES: Final[Mapping[Scenario, DispatchState]] = {
 }
 """The one outcome that each may have; a request that is cancelled has none."""
 
+FAILURES: Final = [
+    scenario
+    for scenario, state in OUTCOMES.items()
+    if state in {DispatchState.UNKNOWN, DispatchState.NOT_SENT, DispatchState.DEFERRED}
+]
+"""Those in which a look-up cannot be answered either."""
+
 PERMANENT_REFUSALS: Final = {name for name, traits in FAILURE_CLASSES.items() if not traits.passes} - {"provider_error"}
 """An error of the provider is no refusal: it leaves open what became of the request."""
 
@@ -178,13 +185,29 @@ class ProviderContract:
     async def test_a_look_up_finds_what_was_accepted(self, harness: ProviderHarness) -> None:
         """A look-up that can return an outcome returns that an accepted dispatch was accepted."""
         dispatch_id = new_id()
-        await self.outcome_of(harness, "accepts", dispatch_id)
+        accepted = await self.outcome_of(harness, "accepts", dispatch_id)
         found = await self.find(harness, dispatch_id)
         if harness.adapter.capabilities.look_up == "none":
             assert found is None
         else:
             assert found is not None
             assert found.state is DispatchState.ACCEPTED
+            assert found.provider_id in {None, accepted.provider_id}
+
+    async def test_a_look_up_takes_no_other_dispatch_for_this_one(self, harness: ProviderHarness) -> None:
+        """One that was never sent, with the number and text of one that was accepted, is not found for certain."""
+        await self.outcome_of(harness, "accepts")
+        found = await self.find(harness, new_id())
+        assert found is None or found.state is DispatchState.NOT_SENT or found.circumstantial
+
+    @pytest.mark.parametrize("scenario", FAILURES)
+    async def test_a_failure_of_a_look_up_is_no_evidence(self, harness: ProviderHarness, scenario: Scenario) -> None:
+        """Where the look-up itself fails it says nothing, and raises nothing.
+
+        docs/delivery-contract.md#rule-6.
+        """
+        self.require(harness, scenario)
+        assert await self.find(harness, new_id()) is None
 
     async def test_a_look_up_says_not_sent_only_where_it_is_authoritative(self, harness: ProviderHarness) -> None:
         """A "not found" is evidence only where the look-up is declared authoritative.
