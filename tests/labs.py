@@ -39,6 +39,7 @@ class ScriptedLab:
     """A scripted provider, which can do everything."""
 
     scenarios = frozenset(STEPS)
+    last_values = None
 
     def __init__(self, make: Any, **options: Any) -> None:
         self._situation: Scenario = "accepts"
@@ -61,6 +62,7 @@ class SimulatorLab:
 
     scenarios: frozenset[Scenario] = frozenset({"accepts", "refuses_for_now", "does_not_answer"})
     requests_made = None
+    last_values = None
 
     def __init__(self, by_situation: Mapping[Scenario, Any]) -> None:
         self._adapters = by_situation

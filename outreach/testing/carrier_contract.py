@@ -24,6 +24,8 @@ __all__ = ["CarrierContract"]
 class CarrierContract(ProviderContract):
     """The contract of a carrier: subclass it, and define the fixture `harness`."""
 
+    must_arrive = ("14155550100", "Grüße 👋")
+
     async def ask(self, adapter: Carrier, dispatch_id: str) -> DispatchOutcome:
         """Send one message."""
         return await adapter.send(

@@ -9,7 +9,9 @@ assert len(server.requests) == 1
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -21,8 +23,9 @@ import h11
 
 __all__ = ["Answer", "Fault", "FaultServer", "Received"]
 
-Fault = Literal["drop_before", "drop_during", "drop_after", "silence"]
-"""Close without reading, after the first bytes, after the whole request; or read it and never answer."""
+Fault = Literal["drop_before", "drop_during", "drop_after", "silence", "cut_answer"]
+"""Close without reading, after the first bytes, after the whole request; read it and never answer;
+or reset the connection during the answer."""
 
 _CHUNK: Final = 65_536
 
@@ -178,6 +181,11 @@ class FaultServer:
         head = connection.send(h11.Response(status_code=answer.status, headers=headers)) or b""
         body = connection.send(h11.Data(data=answer.body)) or b""
         end = connection.send(h11.EndOfMessage()) or b""
+        if self.fault == "cut_answer":
+            # Closing a socket that lingers for no time resets the connection.
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.write(head[: len(head) // 2])
+            return False
         writer.write(head + body + end + answer.surplus)
         await writer.drain()
         return connection.our_state is not h11.MUST_CLOSE

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import anyio
 import pytest
@@ -27,7 +27,13 @@ Scenario = Literal[
     "drops_the_connection",
     "does_not_answer",
     "times_out",
+    "cuts_the_answer",
     "has_an_error",
+    "answers_307",
+    "answers_408",
+    "answers_500",
+    "answers_502",
+    "answers_504",
     "answers_nonsense",
 ]
 """What a provider, or the network before it, can do to one request.
@@ -43,7 +49,13 @@ OUTCOMES: Final[Mapping[Scenario, DispatchState]] = {
     "cannot_be_reached": DispatchState.NOT_SENT,
     "drops_the_connection": DispatchState.UNKNOWN,
     "times_out": DispatchState.UNKNOWN,
+    "cuts_the_answer": DispatchState.UNKNOWN,
     "has_an_error": DispatchState.UNKNOWN,
+    "answers_307": DispatchState.UNKNOWN,
+    "answers_408": DispatchState.UNKNOWN,
+    "answers_500": DispatchState.UNKNOWN,
+    "answers_502": DispatchState.UNKNOWN,
+    "answers_504": DispatchState.UNKNOWN,
     "answers_nonsense": DispatchState.UNKNOWN,
 }
 """The one outcome that each may have; a request that is cancelled has none."""
@@ -91,7 +103,7 @@ class ProviderHarness(Protocol):
         ...
 
     def arrange(self, scenario: Scenario) -> None:
-        """Have the provider do this with the requests that come from now on."""
+        """Have the provider do this with the requests that come from now on; the adapter may be another one then."""
         ...
 
     @property
@@ -99,9 +111,20 @@ class ProviderHarness(Protocol):
         """How many requests have reached the provider so far; None where they are not counted."""
         ...
 
+    @property
+    def last_values(self) -> Collection[str] | None:
+        """The values in the last of them, decoded; None where they are not seen."""
+        ...
+
 
 class ProviderContract:
-    """The shared part; a subclass says how a request is made, an implementor gives the fixture `harness`."""
+    """The shared part; a subclass says how a request is made, an implementor gives the fixture `harness`.
+
+    Attributes:
+        must_arrive: Texts of each request that the provider must receive.
+    """
+
+    must_arrive: ClassVar[Collection[str]]
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -133,6 +156,14 @@ class ProviderContract:
         """
         outcome = await self.outcome_of(harness, scenario)
         assert outcome.state is OUTCOMES[scenario]
+
+    async def test_the_number_and_the_text_arrive_as_they_are(self, harness: ProviderHarness) -> None:
+        """The provider gets the number, with or without its plus, and the text of the request."""
+        await self.outcome_of(harness, "accepts")
+        values = harness.last_values
+        if values is None:
+            pytest.skip("this harness does not see what is in a request")
+        assert [text for text in self.must_arrive if not any(text in value for value in values)] == []
 
     async def test_an_acceptance_carries_the_providers_identifier(self, harness: ProviderHarness) -> None:
         """`accepted` comes with an identifier, another one for each request."""
@@ -186,6 +217,8 @@ class ProviderContract:
         """A look-up that can return an outcome returns that an accepted dispatch was accepted."""
         dispatch_id = new_id()
         accepted = await self.outcome_of(harness, "accepts", dispatch_id)
+        # A look-up comes after a crash too: what only the adapter that sent it remembers is gone.
+        harness.arrange("accepts")
         found = await self.find(harness, dispatch_id)
         if harness.adapter.capabilities.look_up == "none":
             assert found is None

@@ -29,6 +29,7 @@ class VoiceContract(ProviderContract):
     """
 
     provider_agent_id: str | None = None
+    must_arrive = ("14155550100", "Zoë")
 
     async def ask(self, adapter: VoiceProvider, dispatch_id: str) -> DispatchOutcome:
         """Place one call."""

@@ -20,3 +20,15 @@ async def test_a_server_that_is_closed_while_somebody_connects_leaves_nothing_op
             for _ in range(rounds):
                 await asyncio.sleep(0)
     gc.collect()
+
+
+async def test_an_answer_that_is_cut_resets_the_connection() -> None:
+    """The client has sent its whole request, and gets an error where the answer was to be read."""
+    async with FaultServer(lambda _: Answer(body=b"{}")) as server:
+        server.fault = "cut_answer"
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        writer.write(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n")
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
+        writer.close()
+        assert len(server.requests) == 1

@@ -86,6 +86,7 @@ class OnItsLoop:
 
 class Harness:
     scenarios = frozenset({"accepts", "refuses_for_good", "refuses_for_now", "does_not_answer"})
+    last_values = None
 
     def __init__(self, provider, loop):
         self._provider = provider
