@@ -50,7 +50,8 @@ class ScriptedWorker:
         answers: Results of `acquire`, one a call: an epoch, None for "another has it", an error; the last one stays.
         calls: The methods that were called, in order.
         feed: The units that are due.
-        broken: The error that `due` and `since` raise; None for nothing.
+        broken: The error that the methods in `breaks` raise; None for nothing.
+        breaks: The names of these methods, of `due`, `since`, `renew` and `sweep`.
         lease_seconds_left: How long the right lasts.
         refusals: Which worker drives a unit; the slice before was refused for that.
         integrity_checked: The event that `acquire` waits for, as it does after a crash; None when it does not.
@@ -64,6 +65,7 @@ class ScriptedWorker:
         self.set_back: list[timedelta] = []
         self.lost = False
         self.broken: Exception | None = None
+        self.breaks = {"due", "since", "renew", "sweep"}
         self.lease_seconds_left = 15.0
         self.integrity_checked: anyio.Event | None = None
         self.refusals: dict[WorkUnit, int] = {}
@@ -89,6 +91,7 @@ class ScriptedWorker:
 
     async def renew(self, epoch: int) -> None:
         """Keep the right, unless the test has taken it away."""
+        self._break("renew")
         self.renewed.append(epoch)
         self._note("renew")
         if self.lost:
@@ -109,16 +112,13 @@ class ScriptedWorker:
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return everything that has a due time."""
+        self._break("due")
         self._note("due")
-        if self.broken is not None:
-            raise self.broken
         return tuple(work for work in self.feed if work.due_at is not None), self._change
 
     async def since(self, change: int) -> Sequence[WorkItem]:
         """Return what has changed."""
-        if self.broken is not None:
-            self._note("since")
-            raise self.broken
+        self._break("since")
         return tuple(sorted((work for work in self.feed if work.change > change), key=lambda work: work.change))
 
     async def refused_by(self, unit: WorkUnit) -> int | None:
@@ -127,7 +127,13 @@ class ScriptedWorker:
 
     async def sweep(self) -> None:
         """Do nothing."""
+        self._break("sweep")
         self._note("sweep")
+
+    def _break(self, call: str) -> None:
+        if self.broken is not None and call in self.breaks:
+            self._note(call)
+            raise self.broken
 
     def _note(self, call: str) -> None:
         self.calls.append(call)
@@ -143,10 +149,13 @@ class ScriptedRunner:
         overlaps: Units that had two slices at the same time.
         served: Whether `serve` is running.
         drained: The grace of each `drain`.
+        calls: A `drain` is noted here; with the calls of a worker, their order is known.
+        untils: The end of each slice that began, on the monotonic clock.
     """
 
-    def __init__(self, work: Slice | None = None) -> None:
+    def __init__(self, work: Slice | None = None, *, calls: list[str] | None = None) -> None:
         self.work = work
+        self.calls: list[str] = calls if calls is not None else []
         self.slices: list[tuple[WorkUnit, int]] = []
         self.ended: list[WorkUnit] = []
         self.running: set[WorkUnit] = set()
@@ -186,6 +195,7 @@ class ScriptedRunner:
     async def drain(self, *, grace_seconds: float) -> None:
         """Note the grace."""
         self.drained.append(grace_seconds)
+        self.calls.append("drain")
         self.signal.changed()
 
     def count(self, unit: WorkUnit) -> int:
@@ -221,6 +231,12 @@ class ScriptedSource:
         self.sink = sink
         self.signal.changed()
         await anyio.sleep_forever()
+
+    async def deliver(self, report: Any) -> None:
+        """Hand a report to the sink, as soon as there is one."""
+        await self.signal.until(lambda: self.sink is not None)
+        assert self.sink is not None
+        await self.sink(report)
 
 
 def past() -> datetime:

@@ -10,6 +10,7 @@ from outreach.core.config import EngineConfig
 from outreach.dispatch.leased import InProcessDispatcher
 from outreach.errors import DispatchRefused, StorageUnreachable
 from outreach.models.work import WorkUnit
+from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.dispatcher_contract import DispatcherContract, MakeDispatcher
@@ -25,11 +26,13 @@ class TestInProcessDispatcher(DispatcherContract):
     def make(self) -> MakeDispatcher:
         """Return what makes an in-process dispatcher that looks around quickly."""
 
-        def make(worker: ScriptedWorker, runner: ScriptedRunner, sources: Sequence[ReportSource]) -> Dispatcher:
+        def make(
+            worker: ScriptedWorker, runner: ScriptedRunner, sources: Sequence[ReportSource], report: ReportSink
+        ) -> Dispatcher:
             return InProcessDispatcher(
                 worker=worker,
                 runner=runner,
-                report=ignore_report,
+                report=report,
                 sources=sources,
                 clock=clock_of_loop(),
                 config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03),

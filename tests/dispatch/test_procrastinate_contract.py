@@ -6,6 +6,7 @@ import pytest
 
 from outreach.core.config import EngineConfig
 from outreach.integrations.procrastinate import ProcrastinateDispatcher, install
+from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import Dispatcher, DispatcherParts, ReportSource
 from outreach.testing.dispatcher_contract import DispatcherContract, MakeDispatcher, running, unit
 from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore_report, past
@@ -34,12 +35,14 @@ class TestProcrastinateDispatcher(DispatcherContract):
             url.rpartition("/")[2],
         )
 
-        def make(worker: ScriptedWorker, runner: ScriptedRunner, sources: Sequence[ReportSource]) -> Dispatcher:
+        def make(
+            worker: ScriptedWorker, runner: ScriptedRunner, sources: Sequence[ReportSource], report: ReportSink
+        ) -> Dispatcher:
             return ProcrastinateDispatcher(
                 DispatcherParts(
                     worker=worker,
                     runner=runner,
-                    report=ignore_report,
+                    report=report,
                     sources=sources,
                     clock=clock_of_loop(),
                     config=EngineConfig(
@@ -60,6 +63,6 @@ class TestProcrastinateDispatcher(DispatcherContract):
         worker, runner, due = ScriptedWorker(1), ScriptedRunner(), unit()
         worker.refusals[due] = driven_by
         worker.put(due, past())
-        async with running(make(worker, runner, ())):
+        async with running(make(worker, runner, (), ignore_report)):
             await runner.signal.until(lambda: runner.count(due) == 2)
         assert runner.overlaps == []

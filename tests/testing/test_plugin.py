@@ -66,7 +66,6 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, hang, refuse
 from outreach.testing.dispatcher_contract import DispatcherContract
-from outreach.testing.scripted_dispatch import ignore_report
 from outreach.testing.storage_contract import StorageContract
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.testing.voice_contract import VoiceContract
@@ -120,8 +119,8 @@ class TestStorage(StorageContract):
 class TestDispatcher(DispatcherContract):
     @pytest.fixture
     def make(self):
-        return lambda worker, runner, sources: InProcessDispatcher(
-            worker=worker, runner=runner, report=ignore_report, sources=sources, clock=clock_of_loop(),
+        return lambda worker, runner, sources, report: InProcessDispatcher(
+            worker=worker, runner=runner, report=report, sources=sources, clock=clock_of_loop(),
             config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03),
         )
 """
