@@ -70,6 +70,28 @@ def test_keys_lead_everywhere_and_do_nothing_while_somebody_types(chromium: Brow
     page.context.close()
 
 
+def test_a_key_decides_about_one_person(chromium: Browser, served: Site) -> None:
+    """Not about the next one too: neither while it is held down, nor in the first second of a page."""
+    for last in range(3):
+        served.write(f"+1415555014{last}", "please don't stop by")
+    page, sent = opened(chromium, []), []
+    page.on("request", lambda one: sent.append(one.url) if one.method == "POST" else None)
+    page.clock.set_fixed_time(10_000)
+    page.goto(f"{served.home}inbox?folder=held")
+    held = page.get_by_role("button", name="It is not").count()
+    page.keyboard.press("2")
+    page.clock.set_fixed_time(11_000)
+    page.keyboard.down("2")
+    page.wait_for_url("**done=not-opted-out")
+    page.keyboard.down("2")
+    page.clock.set_fixed_time(12_000)
+    page.keyboard.down("2")
+    page.keyboard.up("2")
+    page.goto(f"{served.home}inbox?folder=held")
+    assert (page.get_by_role("button", name="It is not").count(), len(sent)) == (held - 1, 1)
+    page.context.close()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_theme_and_the_switch_of_the_keys_are_kept(chromium: Browser, served: Site, width: int) -> None:
     """The theme is that of the choice from the first paint on, whatever the device has."""

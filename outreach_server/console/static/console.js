@@ -4,6 +4,8 @@
   const FROZEN_MS = 20000;
   const TWO_KEYS_MS = 1500;
   const TWICE_MS = 1000;
+  const READ_MS = 1000;
+  const loaded = Date.now();
   const menu = document.querySelector("details.menu");
   if (menu && matchMedia("(max-width: 800px)").matches) menu.open = false;
 
@@ -58,6 +60,7 @@
     document.addEventListener("keydown", (event) => {
       const { key, target } = event;
       if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+      if (event.repeat) return;
       if (target.closest("input, select, textarea, dialog[open], [contenteditable]")) return;
       const both = Date.now() - pressed < TWO_KEYS_MS ? `${before} ${key}` : key;
       before = key;
@@ -67,7 +70,8 @@
       if (found) {
         event.preventDefault();
         if (found.matches("input")) found.focus();
-        else found.click();
+        // A key that is pressed twice would decide about the next person, whose message nobody has read.
+        else if (found.matches("a") || Date.now() - loaded >= READ_MS) found.click();
       } else if (key === "?") keys.showModal();
       else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
     });
