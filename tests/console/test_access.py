@@ -10,13 +10,14 @@ import pytest
 from starlette.requests import Request
 from starlette.routing import Route
 
-from outreach import CampaignStatus, NewWorkspace, Outreach, WorkspaceUpdate
+from outreach import CampaignStatus, CampaignUpdate, NewWorkspace, Outreach, WorkspaceUpdate
 from outreach_server.console.access import RIGHTS, ConsoleUser, Right, Role, may
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.app import build
 from tests.console.conftest import GUARDED, ORIGIN, PAGES, PEOPLE, House
 from tests.console.furniture import addresses, furnished
 from tests.console.places import GUESTS
+from tests.console.test_people import fields
 from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
@@ -132,7 +133,8 @@ async def test_an_action_works_exactly_where_its_button_is(house: House, name: s
     shown = await house.page(f"campaigns/{campaign.id}", person=role)
     assert (name in shown.buttons) is allowed
     before_it = await house.engine.campaigns.get(house.workspace, campaign.id)
-    answer = await house.post(f"campaigns/{campaign.id}", {"action": name, "name": "Reminders"}, person=role)
+    form = {"action": name, "name": "Reminders", "revision": str(campaign.revision)}
+    answer = await house.post(f"campaigns/{campaign.id}", form, person=role)
     after = await house.engine.campaigns.get(house.workspace, campaign.id)
     if allowed:
         assert answer.status_code == 303
@@ -157,6 +159,23 @@ async def test_a_row_of_the_list_offers_what_may_be_done(house: House) -> None:
     assert found.status is CampaignStatus.PAUSED
 
 
+async def test_a_start_is_of_the_campaign_that_the_page_has_shown(house: House) -> None:
+    """After a change by somebody else both buttons refuse, and the page shows the campaign as it is now."""
+    campaign = await house.campaign()
+    path = f"campaigns/{campaign.id}"
+    for place in (path, "campaigns"):
+        form = fields(await house.page(place), "start")
+        await house.engine.campaigns.update(house.workspace, campaign.id, CampaignUpdate(body=f"Hello from {place}"))
+        answer = await house.post(place, form)
+        assert (answer.status_code, "changed meanwhile, so nothing was done" in answer.text) == (409, True), place
+        assert place != path or f"Hello from {path}" in answer.text
+    assert (await house.engine.campaigns.get(house.workspace, campaign.id)).status is CampaignStatus.READY
+    form = fields(await house.page("campaigns"), "start")
+    assert (await house.post("campaigns", {**form, "revision": ""})).status_code == 400
+    for _ in range(2):
+        assert (await house.post("campaigns", form)).status_code == 303
+
+
 async def test_ids_of_other_workspaces_are_not_there(house: House) -> None:
     """Neither for reading nor for changing, in every role."""
     theirs = await house.campaign(workspace=house.foreign)
@@ -165,7 +184,8 @@ async def test_ids_of_other_workspaces_are_not_there(house: House) -> None:
         for person in ("owner", "operator"):
             assert (await house.get(path.format(campaign=theirs.id), person=person)).status_code == 404, path
     for path, form in ((f"campaigns/{theirs.id}", {}), ("campaigns", {"campaign": theirs.id})):
-        assert (await house.post(path, {"action": "start", **form})).status_code == 404
+        answer = await house.post(path, {"action": "start", "revision": str(theirs.revision), **form})
+        assert answer.status_code == 404
     ours = await house.campaign()
     assert (await house.get(f"campaigns/{ours.id}/contacts/99")).status_code == 404
     assert (await house.get(f"/w/{house.foreign}/")).status_code == 404

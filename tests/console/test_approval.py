@@ -84,8 +84,8 @@ async def test_nobody_starts_it_by_another_way(house: House) -> None:
     campaign = await waiting(house)
     for path, fields in (
         (check(campaign), form(campaign, "start")),
-        (f"campaigns/{campaign.id}", {"action": "start"}),
-        ("campaigns", {"action": "start", "campaign": campaign.id}),
+        (f"campaigns/{campaign.id}", form(campaign, "start")),
+        ("campaigns", {**form(campaign, "start"), "campaign": campaign.id}),
     ):
         for person in ("owner", "manager"):
             answer = await house.post(path, fields, person=person)

@@ -11,6 +11,7 @@ from outreach import Campaign, Conflict, WorkspaceStatus
 from outreach_server.console import words
 from outreach_server.console.actions import ACTIONS, Action, actions_on
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.steps import REVISION_FIELD
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
 from outreach_server.words import CONTACTED_TWICE
 
@@ -27,6 +28,7 @@ class ButtonView:
         typed: Whether the campaign's name has to be typed.
         asks: Whether it may contact people twice, so that the person has to be sure.
         key: The key of the form.
+        revision: The revision that the page shows and a start sends; None for other actions.
     """
 
     name: str
@@ -37,6 +39,7 @@ class ButtonView:
     asks: bool
     primary: bool
     key: str
+    revision: int | None
 
 
 class WrongName(Exception):
@@ -73,6 +76,7 @@ def _button(visit: Visit, campaign: Campaign, action: Action, url: str) -> Butto
         asks=action.asks_about(campaign),
         primary=action.primary,
         key=visit.new_key(),
+        revision=campaign.revision if action.name == "start" else None,
     )
 
 
@@ -80,9 +84,9 @@ async def do_action(visit: Visit, campaign_id: str) -> Action:
     """Do to a campaign what a form says, and return what it was.
 
     Raises:
-        HTTPException: There is no such action, or the person may not do it.
+        HTTPException: There is no such action, the person may not do it, or a start names no revision.
         WrongName: It needs the campaign's name, and another one was typed.
-        Conflict: The person has to be sure, and does not say so.
+        Conflict: The person has to be sure, and does not say so; or a start names another revision.
         OutreachError: The engine refuses it.
     """
     action = ACTIONS.get(visit.form.get(ACTION_FIELD, ""))
@@ -99,5 +103,11 @@ async def do_action(visit: Visit, campaign_id: str) -> Action:
             raise WrongName(typed)
     if action.asks_about(campaign) and not visit.form.get(SURE_FIELD):
         raise Conflict(f"Nothing was done. {CONTACTED_TWICE}")
-    await action.do(visit.engine, campaign, key=f"console:{key}", actor=visit.actor)
+    seen: dict[str, object] = {}
+    if action.name == "start":
+        revision = visit.form.get(REVISION_FIELD, "")
+        if not (revision.isascii() and revision.isdecimal() and len(revision) < 10):
+            raise HTTPException(400)
+        seen["revision"] = int(revision)
+    await action.do(visit.engine, campaign, key=f"console:{key}", actor=visit.actor, **seen)
     return action
