@@ -40,6 +40,16 @@ HURDLES = """() => {
 FOLDED = "opens => { for (const one of document.querySelectorAll('main details')) one.open = opens; }"
 """Folds every part of a page that folds, or opens it."""
 
+SENT_AGAIN = """form => {
+    const send = () => form.dispatchEvent(new SubmitEvent("submit", {bubbles: true, cancelable: true}));
+    const first = send(), now = Date.now;
+    Date.now = () => now() + 60_000;
+    const late = send();
+    dispatchEvent(new PageTransitionEvent("pageshow", {persisted: true}));
+    return [first, late, send()];
+}"""
+"""Sends a form, again a minute later, and again when the browser has brought its page back: which are not blocked?"""
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
@@ -120,6 +130,15 @@ def test_a_double_click_sends_a_form_once(chromium: Browser) -> None:
         assert "Copy the key now" in page.locator("main").inner_text()
         assert page.locator("tbody tr").count() == 2
         page.context.close()
+
+
+def test_a_form_is_blocked_until_its_page_goes(chromium: Browser, served: Site) -> None:
+    """However late the answer is; a page that the browser brings back may send it again, and a dialog closes again."""
+    page = opened(chromium, [])
+    page.goto(f"{served.home}keys")
+    for method, taken in (("post", [True, False, True]), ("dialog", [True, True, True])):
+        assert page.locator(f"form[method={method}]").first.evaluate(SENT_AGAIN) == taken
+    page.context.close()
 
 
 def test_placeholders_are_buttons_that_write_them(chromium: Browser, served: Site) -> None:

@@ -3,7 +3,6 @@
 (() => {
   const FROZEN_MS = 20000;
   const TWO_KEYS_MS = 1500;
-  const TWICE_MS = 1000;
   const READ_MS = 1000;
   const loaded = Date.now();
   const menu = document.querySelector("details.menu");
@@ -36,14 +35,16 @@
     });
     word.replaceWith(button);
   }
-  // A double click sends a form once: a second answer would hide what the first one shows, such as a new key.
+  // A page sends a form once: a second answer would hide what the first one shows, such as a new key.
+  const sent = new Set();
   document.addEventListener("submit", (event) => {
-    const { dataset } = event.target;
-    if (Date.now() - Number(dataset.sentAt || 0) < TWICE_MS) {
+    const form = event.target;
+    if (sent.has(form)) {
       event.preventDefault();
       event.stopImmediatePropagation();
-    } else dataset.sentAt = Date.now();
+    } else if (form.method !== "dialog") sent.add(form);
   }, true);
+  addEventListener("pageshow", (event) => { if (event.persisted) sent.clear(); });
   // Single keys: the page has the list of them where the person has not switched them off.
   const keys = document.getElementById("keys");
   if (keys) {
