@@ -242,7 +242,12 @@ async def test_the_register_is_searched_and_filled(house: House, story: Story) -
     assert (await house.post("register", {**form, "numbers": "\n"})).status_code == 422
     assert (await house.post("register", {**form, "scope": "held"})).status_code == 400
     off = {"action": "take-off", "phone": TOLD, "number": ANN, "reason": "By phone"}
-    assert (await house.post("register", off)).status_code == 422
+    answer = await house.post("register", off)
+    assert answer.status_code == 422
+    page = parse(answer.text)
+    [opened] = [one for one in page.all("details") if "open" in one.attributes and one.all("form")]
+    values = {one.attributes.get("name"): one.attributes.get("value") for one in opened.all("input")}
+    assert (values["phone"], values["number"], values["reason"]) == (TOLD, ANN, "By phone")
     assert (await house.post("register", {**off, "number": TOLD, "reason": ""})).status_code == 422
     assert await scope(house, TOLD) == "all"
     assert (await house.post("register", {**off, "number": TOLD})).status_code == 303

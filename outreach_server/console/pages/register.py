@@ -18,6 +18,7 @@ from outreach_server.console.pages.campaign_views import MomentView, moment_of, 
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES, SOURCES, entry_of
 from outreach_server.console.pages.phones import is_typed, phone_url
+from outreach_server.console.security.forms import ACTION_FIELD
 from outreach_server.console.sent_again import as_of_form
 
 PAGE_SIZE: Final = 50
@@ -35,6 +36,7 @@ class EntryView:
         url: The page of the number; empty for an erased person.
         held: Whether somebody has to decide about it.
         carrier: Whether it comes from a carrier, which keeps an opt-out of its own.
+        tried: Whether it was to be taken off, and something is wrong with the form.
     """
 
     phone: str
@@ -45,6 +47,7 @@ class EntryView:
     at: MomentView
     held: bool
     carrier: bool
+    tried: bool
     key: str
 
 
@@ -125,7 +128,9 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
             Choice(value=one, word=SCOPES[one].capitalize(), chosen=one == form.get("scope", "all"))
             for one in get_args(UnsubscribeScope)
         ],
-        adding=bool(form) or bool(text and not entries),
+        number=form.get("number", ""),
+        reason=form.get("reason", ""),
+        adding=form.get(ACTION_FIELD) == "opt-out" or bool(text and not entries),
         first_url=visit.url("register") if after else "",
         next_url=visit.url("register", {"after": next_after}) if next_after else "",
         zone=visit.clocks().name,
@@ -143,5 +148,6 @@ def _view(visit: Visit, entry: Unsubscribe) -> EntryView:
         at=moment_of(entry.created_at, visit.now, visit.clocks()),
         held=entry.scope == "held",
         carrier=entry.source == "carrier",
+        tried=visit.form.get(ACTION_FIELD) == "take-off" and visit.form.get("phone") == entry.phone,
         key=visit.new_key(),
     )
