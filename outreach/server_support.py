@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from outreach.ledger.settling.callback_events import token_of as token_of
     from outreach.models.fields import (
         ListOf as ListOf,
+        Model as Model,
         Option as Option,
         bounded_fields as bounded_fields,
         fields_of as fields_of,
@@ -160,7 +161,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "insight.diagnosis.checks": "Check run_checks",
             "insight.readiness": "FILES_GONE",
             "ledger.settling.callback_events": "token_of",
-            "models.fields": "ListOf Option bounded_fields fields_of",
+            "models.fields": "ListOf Model Option bounded_fields fields_of",
             "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
             "models.states": "operator_actions",
             "rules.column_names": (

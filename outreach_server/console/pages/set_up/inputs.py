@@ -10,7 +10,7 @@ import attrs
 
 from outreach import InvalidRequest
 from outreach.models import Bounds, Length
-from outreach.server_support import ListOf, bounded_fields, fields_of
+from outreach.server_support import ListOf, Model, bounded_fields, fields_of
 from outreach_server.console import words
 from outreach_server.console.pages.set_up.field_words import FIELDS
 
@@ -166,7 +166,7 @@ def _input(model: type[Any], name: str, held: object, choices: Choices | None) -
     elif isinstance(bounds, Length):
         kind, longest = ("area" if bounds.maximum > _SHORT else "text"), bounds.maximum
     elif isinstance(field.rule, ListOf):
-        if isinstance(given, Sequence) and not all(isinstance(one, str) for one in given):
+        if isinstance(field.rule.rule, Model):
             return None
         kind, longest = "lines", _LONGEST
     required = default is attrs.NOTHING and not optional and kind != "tick"
