@@ -45,7 +45,7 @@ _ALSO: Final = ", also "
 _IMPORT: Final = "import "
 _MAX_CLAIMS: Final = 6
 _MAX_LENGTH: Final = 1000
-"""Characters of the evidence of an import."""
+"""Characters of evidence that has several parts."""
 
 _MAX_SOURCE: Final = 20
 _OTHERS: Final = "others"
@@ -72,7 +72,7 @@ class Unsubscribe:
         scope: The channels that it stops; `held` for one to be decided.
         source: `operator`, `import`, `KEYWORD`, `CARRIER` or `CALL`.
         evidence: Free text on why and when; None if none.
-        created_at: When it was created, or extended to more channels.
+        created_at: When it was created, extended to more channels, or held again by a further message.
     """
 
     workspace_id: str
@@ -89,7 +89,8 @@ class Unsubscribe:
     def merged(self, other: Unsubscribe) -> Unsubscribe:
         """Return the entry for a number that is registered again.
 
-        The scope only grows, and growing renews `created_at`. A held entry gives way to an opt-out; one of a single
+        The scope only grows, and growing renews `created_at`. So does a further message of a held number, which joins
+        the evidence, because a person has to read it too. A held entry gives way to an opt-out; one of a single
         channel then stops both, because the doubt was about both. The first source and evidence stay, so that an
         operator's entry is never weakened; but any other source replaces one of a keyword or carrier, so that START
         does not lift it. Of these two the keyword wins, because the carrier's refusal only repeats it. Imports replace
@@ -97,7 +98,7 @@ class Unsubscribe:
         imports.
         """
         if HELD in {self.scope, other.scope}:
-            return self if self.scope == other.scope else _with_held(self, other)
+            return _both_held(self, other) if self.scope == other.scope else _with_held(self, other)
         scope = self.scope if other.scope == self.scope else "all"
         shown = other if _rank(other) > _rank(self) else self
         return attrs.evolve(
@@ -200,6 +201,14 @@ def _evidence_of(claims: dict[str, str], *, room: int = _MAX_LENGTH) -> str:
             return evidence
         (imports if len(imports) > 2 else further).remove(spare[0])
         are_left_out = True
+
+
+def _both_held(known: Unsubscribe, other: Unsubscribe) -> Unsubscribe:
+    """Return the held entry with the evidence of both, the later one first; what is too long is cut at its end."""
+    evidence = "; ".join(one.evidence for one in (other, known) if one.evidence is not None)
+    if len(evidence) > _MAX_LENGTH:
+        evidence = f"{evidence[: _MAX_LENGTH - 1]}…"
+    return attrs.evolve(known, evidence=evidence or None, created_at=max(known.created_at, other.created_at))
 
 
 def _with_held(known: Unsubscribe, other: Unsubscribe) -> Unsubscribe:

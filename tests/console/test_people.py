@@ -178,6 +178,22 @@ async def test_held_numbers_are_decided(house: House, story: Story, action: str,
     assert await scope(house, CLEO) == left
 
 
+async def test_a_decision_is_about_the_messages_that_were_shown(house: House, story: Story) -> None:
+    """A form that is older than a further message changes nothing; its page shows both messages."""
+    old = fields(await house.page("inbox?folder=held"), "not-opted-out")
+    await house.engine.messages.receive(house.workspace, from_number=CLEO, to=SENDER, body="Lass mich in Ruhe")
+    answer = await house.post("inbox?folder=held", {**old, "seen": ""})
+    assert (answer.status_code, await scope(house, CLEO)) == (409, "held")
+    answer = await house.post("inbox?folder=held", old)
+    assert (answer.status_code, await scope(house, CLEO)) == (409, "held")
+    text = parse(answer.text).root.text
+    assert "a further message came" in text
+    assert UNCLEAR in text
+    assert "Lass mich in Ruhe" in text
+    answer = await house.post("inbox?folder=held", fields(parse(answer.text), "not-opted-out"))
+    assert (answer.status_code, await scope(house, CLEO)) == (303, None)
+
+
 async def test_everything_with_a_number_is_shown(house: House, story: Story) -> None:
     """Messages both ways, calls and the register; a number without anything says so."""
     page = await house.page(path_of("contacts", ANN), person="viewer")

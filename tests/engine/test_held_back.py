@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from outreach import NewWorkspace, Outreach
-from outreach.errors import Conflict, NotFound
+from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.opt_out.entries import is_number_held, put_on_register, release_number
 from outreach.ledger.sending.intents import withdrawal_reason
 from outreach.models.campaign import Campaign
@@ -130,6 +130,52 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
             await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=False)
         with pytest.raises(NotFound):
             await engine.unsubscribes.resolve(workspace.id, "nobody", opted_out=False)
+
+
+async def test_a_further_doubtful_message_joins_the_first(storage: Storage) -> None:
+    """The latest first, at its time; together they have at most 1,000 characters."""
+    await write(storage, UNCLEAR)
+    later = NOW + timedelta(minutes=1)
+    await write(storage, "Lass mich in Ruhe", now=later)
+    found = await entry(storage)
+    assert found is not None
+    assert (found.scope, found.created_at) == ("held", later)
+    first, second = ((found.evidence or "").find(text) for text in ("Lass mich in Ruhe", UNCLEAR))
+    assert 0 <= first < second
+    for minute in range(2, 12):
+        await write(storage, f"{UNCLEAR} {'x' * 150} {minute}", now=NOW + timedelta(minutes=minute))
+    found = await entry(storage)
+    assert found is not None
+    assert found.evidence is not None
+    assert (len(found.evidence), " 11" in found.evidence, found.evidence[-1]) == (1000, True, "…")
+
+
+async def test_a_decision_is_about_the_entry_that_was_seen(open_storage: OpenStorage) -> None:
+    """A further message needs a decision of its own, also if the first was decided before it came."""
+    clock = ManualClock()
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        register = engine.unsubscribes
+
+        async def hold() -> datetime:
+            clock.advance(60)
+            await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
+            return (await register.get(workspace.id, PERSON)).created_at
+
+        first = await hold()
+        joined = await hold()
+        with pytest.raises(Conflict, match="further message"):
+            await register.resolve(workspace.id, PERSON, opted_out=False, seen=first)
+        await register.resolve(workspace.id, PERSON, opted_out=False, seen=joined)
+        again = await hold()
+        for opted_out in (True, False):
+            with pytest.raises(Conflict, match="further message"):
+                await register.resolve(workspace.id, PERSON, opted_out=opted_out, seen=joined)
+        assert (await register.get(workspace.id, PERSON)).scope == "held"
+        with pytest.raises(InvalidRequest):
+            await register.resolve(workspace.id, PERSON, opted_out=False, seen=again.replace(tzinfo=None))
+        await register.resolve(workspace.id, PERSON, opted_out=False, seen=again)
+        assert await register.filter_unsubscribed(workspace.id, "sms", [PERSON]) == set()
 
 
 async def test_a_decision_stands_when_an_older_start_is_delivered_late(open_storage: OpenStorage) -> None:

@@ -40,7 +40,7 @@ def put_on_register(tx: Transaction, entry: Unsubscribe, *, actor: str = ENGINE)
 
 def _is_new(before: Unsubscribe | None, after: Unsubscribe) -> bool:
     """Return whether an entry is new or another one, not the same with more evidence."""
-    return before is None or attrs.evolve(after, evidence=before.evidence) != before
+    return before is None or attrs.evolve(after, evidence=before.evidence, created_at=before.created_at) != before
 
 
 def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: datetime, actor: str = ENGINE) -> bool:

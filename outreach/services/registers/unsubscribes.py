@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import get_args
 
@@ -17,7 +18,7 @@ from outreach.ledger.opt_out.entries import (
     take_off_register,
 )
 from outreach.models.base import Channel, Page
-from outreach.models.fields import OneOf, boolean, check_field, check_value
+from outreach.models.fields import OneOf, boolean, check_field, check_value, moment
 from outreach.models.unsubscribe import (
     HELD,
     KEYWORD,
@@ -195,6 +196,7 @@ class Unsubscribes(UnsubscribeImports):
         phone: str,
         *,
         opted_out: bool,
+        seen: datetime | None = None,
         idempotency_key: IdempotencyKey[Unsubscribe] = None,
         actor: str = "library",
     ) -> Unsubscribe:
@@ -205,17 +207,20 @@ class Unsubscribes(UnsubscribeImports):
             phone: The number.
             opted_out: True unsubscribes the number from everything until the person writes START; False takes it off
                 the register, so that campaigns continue with it.
+            seen: The `created_at` of the entry that was read; None decides about all messages so far.
             idempotency_key: A name for this decision: for a day, the same key only returns the entry.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist, or the number is not on its register, or not any more.
-            InvalidRequest: The number is not a string, `opted_out` is not a bool, or the key was used with other
-                content.
-            Conflict: The number is not held.
+            InvalidRequest: The number is not a string, `opted_out` is not a bool, `seen` is not an aware datetime, or
+                the key was used with other content.
+            Conflict: The number is not held, or the entry is not the one that was seen.
             RequestInProgress: The first call with this key is still running.
         """
         check_value("opted_out", opted_out, boolean)
+        if seen is not None:
+            check_value("seen", seen, moment)
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
@@ -225,6 +230,8 @@ class Unsubscribes(UnsubscribeImports):
                 raise NotFound("number on the register", phone)
             if entry.scope != HELD:
                 raise Conflict("The number is not held: there is nothing to decide.")
+            if seen is not None and entry.created_at != seen:
+                raise Conflict("A further message holds the number: read it, and decide again.")
             if opted_out:
                 entry = put_on_register(
                     tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor

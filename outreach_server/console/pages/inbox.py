@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 import attrs
@@ -19,7 +20,7 @@ from outreach_server.console.pages.views import Tab
 PAGE_SIZE: Final = 50
 FOLDERS: Final = {"unanswered": "Waiting for an answer", "held": "Needs a decision", "all": "All"}
 _KEYWORDS: Final = {"stop": "STOP: opted out", "start": "START: opted in", "help": "HELP: was answered"}
-_DECIDED: Final = "Somebody has decided this number meanwhile, so nothing was changed."
+_DECIDED: Final = "This number was decided meanwhile, or a further message came, so nothing was changed."
 
 
 @attrs.frozen(kw_only=True)
@@ -47,12 +48,14 @@ class HeldView:
     """A number whose message may be an opt-out.
 
     Attributes:
-        evidence: The message.
+        evidence: Its messages, the latest first.
+        seen: The time of the entry, which a decision names.
     """
 
     phone: str
     url: str
     evidence: str
+    seen: str
     at: MomentView
     keys: tuple[str, str]
 
@@ -70,10 +73,12 @@ async def act(visit: Visit) -> Response:
             visit.place.id,
             visit.form.get("phone", ""),
             opted_out=name == "opted-out",
+            seen=datetime.fromisoformat(visit.form.get("seen", "")),
             idempotency_key=key,
             actor=visit.actor,
         )
-    except (Conflict, NotFound):
+    except (Conflict, NotFound, ValueError):
+        # A form of an earlier version names no time.
         return await _page(visit, status=409, problem=_DECIDED)
     return visit.go("inbox", said=name, query={"folder": "held"})
 
@@ -148,6 +153,7 @@ def _held(visit: Visit, entry: Unsubscribe) -> HeldView:
         phone=entry.phone,
         url=phone_url(visit, "thread", entry.phone),
         evidence=with_times(visit, entry.evidence or ""),
+        seen=entry.created_at.isoformat(),
         at=moment_of(entry.created_at, visit.now, visit.clocks()),
         keys=(visit.new_key(), visit.new_key()),
     )
