@@ -320,6 +320,9 @@ class Visit:
         done = self.request.query_params.get(_SAID, "")
         action = ACTIONS.get(done) or FORM_ACTIONS.get(done)
         said = words.ACCOUNT_DONE.get(done, "") if action is None else action.done
+        if done in ACTIONS and self.campaign is not None and ACTIONS[done].is_possible(self.campaign):
+            # Somebody has reversed it since, and the address of the page still names it.
+            said = ""
         text = self.console.templates.render(
             f"pages/{template}.html",
             {**template_helpers(self.console, self.request, self.url), "frame": frame, "said": said, **values},

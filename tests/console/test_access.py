@@ -140,11 +140,22 @@ async def test_an_action_works_exactly_where_its_button_is(house: House, name: s
         assert answer.status_code == 303
         assert answer.headers["location"].endswith(f"/campaigns/{campaign.id}?done={name}")
         assert after != before_it
+        assert ACTIONS[name].done in (await house.page(f"campaigns/{campaign.id}?done={name}", person=role)).root.text
         assert (await house.engine.audit.list(house.workspace)).items[0].actor == f"host:{role}"
     else:
         assert answer.status_code == 403
         assert "manager or owner" in answer.text
         assert after == before_it
+
+
+async def test_a_page_does_not_say_that_an_action_was_done_when_it_was_reversed(house: House) -> None:
+    """The address still names the action, after a reload or by the back button."""
+    campaign = await house.campaign("Reminders")
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    paused = f"campaigns/{campaign.id}?done=pause"
+    assert ACTIONS["pause"].done not in (await house.page(paused)).root.text
+    await house.engine.campaigns.pause(house.workspace, campaign.id)
+    assert ACTIONS["pause"].done in (await house.page(paused)).root.text
 
 
 async def test_a_row_of_the_list_offers_what_may_be_done(house: House) -> None:
