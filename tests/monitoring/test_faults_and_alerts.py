@@ -86,6 +86,7 @@ _FAULTS: Final[Mapping[Fault, set[str]]] = {
     "drop_during": {UNKNOWN},
     "drop_after": {UNKNOWN},
     "silence": {UNKNOWN},
+    "cut_answer": {UNKNOWN},
 }
 
 
