@@ -121,17 +121,19 @@ def recordable_event(event: object, workspace_id: str) -> CallbackEvent:
     if event.event_id in {None, ""}:
         raise TypeError("an event has no event_id")
     changes = _other_texts(event, _EVENT_TEXTS)
-    content = _recordable_content(event.content)
-    if isinstance(content, MessageReport | CallReport):
-        _require_workspace(content, workspace_id)
+    content = _recordable_content(event.content, workspace_id)
     if content is not event.content:
         changes["content"] = content
     return attrs.evolve(event, **changes) if changes else event
 
 
-def _recordable_content(content: object) -> Report | InboundMessageEvent | None:
-    if content is None or isinstance(content, MessageReport | CallReport):
-        return None if content is None else recordable_report(content)
+def _recordable_content(content: object, workspace_id: str) -> Report | InboundMessageEvent | None:
+    if content is None:
+        return None
+    if isinstance(content, MessageReport | CallReport):
+        report = recordable_report(content)
+        _require_workspace(report, workspace_id)
+        return report
     if isinstance(content, InboundMessageEvent):
         return _recordable_message(content)
     raise TypeError(f"the content of an event is {_kind(content)}, no report and no message")

@@ -357,6 +357,17 @@ class Visit:
         self.require(FORM_ACTIONS[name].right)
         return name
 
+    def shown_number(self, field: str) -> int:
+        """Return a whole number that a page has put into its own form.
+
+        Raises:
+            HTTPException: The form has none: it is not what the page made.
+        """
+        text = self.form.get(field, "")
+        if not (text.isascii() and text.isdecimal() and len(text) < 10):
+            raise HTTPException(400)
+        return int(text)
+
     def new_key(self) -> str:
         """Return the key of a form: sent twice, the form does nothing the second time."""
         return self.console.make_key()

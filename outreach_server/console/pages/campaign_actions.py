@@ -103,11 +103,6 @@ async def do_action(visit: Visit, campaign_id: str) -> Action:
             raise WrongName(typed)
     if action.asks_about(campaign) and not visit.form.get(SURE_FIELD):
         raise Conflict(f"Nothing was done. {CONTACTED_TWICE}")
-    seen: dict[str, object] = {}
-    if action.name == "start":
-        revision = visit.form.get(REVISION_FIELD, "")
-        if not (revision.isascii() and revision.isdecimal() and len(revision) < 10):
-            raise HTTPException(400)
-        seen["revision"] = int(revision)
+    seen = {"revision": visit.shown_number(REVISION_FIELD)} if action.name == "start" else {}
     await action.do(visit.engine, campaign, key=f"console:{key}", actor=visit.actor, **seen)
     return action

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from outreach import Conflict, Dispatch
@@ -111,12 +110,10 @@ async def act(visit: Visit) -> Response:
         except Conflict as error:
             return await _page(visit, status=409, problem=await _collision(visit, form["dispatch"]) or error.message)
         return visit.go("unknown", said=decision)
-    shown = form.get("number", "")
-    if not (shown.isascii() and shown.isdecimal() and len(shown) < 10):
-        raise HTTPException(400)
+    shown = visit.shown_number("number")
     which = _filter(form)
     planned = await dispatches.resolve_many(place, decision, which, dry_run=True, actor=visit.actor)
-    if abs(planned.changed - int(shown)) > _SHARE * int(shown):
+    if abs(planned.changed - shown) > _SHARE * shown:
         problem = f"{_OTHER_NUMBER} {await latest_decision(visit)}".rstrip()
         return await _page(visit, status=409, problem=problem, decision=decision, planned=planned)
     await dispatches.resolve_many(place, decision, which, actor=visit.actor)
