@@ -40,6 +40,7 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
     "quick": ("quick",),
     "soak": ("soak",),
     "gate": ("quick", "soak"),
+    "left": ("nightly",),
 }
 """What `--suite` chooses: the parts that are run."""
 
@@ -61,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--suite",
         choices=SUITES,
         default="all",
-        help="which tests to run: quick (make test), soak (make soak), gate (both of them) or all, the default",
+        help="tests to run: quick (make test), soak (make soak), gate (both), left (all others) or all, the default",
     )
     parser.addoption("--turns", metavar="COMMIT", help="run the tests whose turn it is at this commit, by default HEAD")
 
@@ -105,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = config.getoption("suite")
     if chosen != "all":
         kept = SUITES[chosen]
-        items[:] = parts["quick"] if "quick" in kept else []
+        items[:] = [item for part in kept if part != "soak" for item in parts[part]]
         if "soak" in kept:
             workers = getattr(config, "workerinput", {}).get("workercount", 1)
             items[:] = slow_first(parts["soak"], items, workers)
