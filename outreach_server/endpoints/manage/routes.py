@@ -2,172 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from starlette.endpoints import HTTPEndpoint
 from starlette.routing import Route
 
-from outreach_server.endpoints.manage.audience import Audience
-from outreach_server.endpoints.manage.campaigns import ManagedCampaign, ManagedCampaigns, RecipientCounts
-from outreach_server.endpoints.manage.contacts import ContactHistory
-from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
-from outreach_server.endpoints.manage.events import Events
-from outreach_server.endpoints.manage.live import CampaignNow, CampaignProgress
-from outreach_server.endpoints.manage.messages import (
-    CallOutcome,
-    DispatchDecision,
-    InboundMessages,
-    LookUpDispatch,
-    ManagedCalls,
-    ManagedSms,
-    OneInboundMessage,
-    OneManagedCall,
-    OneSms,
-)
-from outreach_server.endpoints.manage.moves import (
-    ArchiveCampaign,
-    CancelCampaign,
-    CloseCampaign,
-    PauseCampaign,
-    ResumeCampaign,
-    StartCampaign,
-    UnarchiveCampaign,
-    UnscheduleCampaign,
-)
-from outreach_server.endpoints.manage.planning import (
-    CampaignApproval,
-    CampaignClock,
-    ForecastCampaign,
-    KeptForecasts,
-    PreflightCampaign,
-    TestMessages,
-)
-from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
-from outreach_server.endpoints.manage.register import (
-    Erasures,
-    OneUnreachableNumber,
-    OneUnsubscribe,
-    ResolveUnsubscribe,
-    UnreachableNumbers,
-    Unsubscribes,
-)
-from outreach_server.endpoints.manage.resources import FlowContacts, resource_routes
-from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
-from outreach_server.endpoints.manage.schedules import (
-    NextRuns,
-    Occurrences,
-    PauseSchedule,
-    ResumeSchedule,
-    RunSchedule,
-    SchedulePreviews,
-    SkipNextRun,
-)
-from outreach_server.endpoints.manage.settings import (
-    Accounts,
-    AllSettings,
-    CallSettings,
-    CheckCallback,
-    ContactHours,
-    OneAccount,
-    Prices,
-    ReplySettings,
-)
-from outreach_server.endpoints.manage.simulate import Simulate
-from outreach_server.endpoints.manage.uploads import (
-    AddUpload,
-    CheckUpload,
-    LoadUpload,
-    OneUpload,
-    RejectsOfUpload,
-    UploadContent,
-    Uploads,
-)
-from outreach_server.endpoints.manage.webhooks import (
-    EnableWebhook,
-    PauseWebhook,
-    ReplayWebhook,
-    RotateWebhook,
-    TestWebhook,
-    WebhookAttempts,
-    WebhookProgress,
+from outreach_server.endpoints.manage import (
+    audience,
+    campaigns,
+    contacts,
+    copies,
+    events,
+    live,
+    messages,
+    moves,
+    planning,
+    recipients,
+    register,
+    resources,
+    results,
+    schedules,
+    settings,
+    simulate,
+    uploads,
+    webhooks,
 )
 
+
+def move_routes(path: str, base: type[HTTPEndpoint], table: Mapping[str, tuple[str, str]]) -> Sequence[Route]:
+    """Return the routes of the moves of an object.
+
+    Args:
+        path: The path of the object.
+        base: The endpoint of a move.
+        table: The operation and the service's method, by the end of the path.
+    """
+    # Metrics know an operation by the name of its endpoint.
+    return [
+        Route(
+            f"{path}/{end}",
+            type(operation[0].upper() + operation[1:], (base,), {"operation": operation, "method": method}),
+        )
+        for end, (operation, method) in table.items()
+    ]
+
+
 MANAGE_ROUTES: Final = (
-    Route("/manage/campaigns", ManagedCampaigns),
-    Route("/manage/campaigns/{id}", ManagedCampaign),
-    Route("/manage/campaigns/{id}/start", StartCampaign),
-    Route("/manage/campaigns/{id}/unschedule", UnscheduleCampaign),
-    Route("/manage/campaigns/{id}/pause", PauseCampaign),
-    Route("/manage/campaigns/{id}/resume", ResumeCampaign),
-    Route("/manage/campaigns/{id}/cancel", CancelCampaign),
-    Route("/manage/campaigns/{id}/close", CloseCampaign),
-    Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
-    Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
-    Route("/manage/campaigns/{id}/forecasts", KeptForecasts),
-    Route("/manage/campaigns/{id}/clock", CampaignClock),
-    Route("/manage/campaigns/{id}/approval", CampaignApproval),
-    Route("/manage/campaigns/{id}/now", CampaignNow),
-    Route("/manage/campaigns/{id}/progress", CampaignProgress),
-    Route("/manage/campaigns/{id}/test-messages", TestMessages),
-    Route("/manage/campaigns/{id}/report", CampaignReport),
-    Route("/manage/campaigns/{id}/export", CampaignExport),
-    Route("/manage/campaigns/{id}/clone", CloneCampaign),
-    Route("/manage/campaigns/{id}/follow-up", FollowUpCampaign),
-    Route("/manage/campaigns/{id}/archive", ArchiveCampaign),
-    Route("/manage/campaigns/{id}/unarchive", UnarchiveCampaign),
-    Route("/manage/campaigns/{id}/results", RecipientCounts),
-    Route("/manage/campaigns/{id}/recipients", Recipients),
-    Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
-    Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
-    Route("/manage/campaigns/{id}/recipients/{position}/skip", SkipRecipient),
-    Route("/manage/sms", ManagedSms),
-    Route("/manage/sms/{id}", OneSms),
-    Route("/manage/calls", ManagedCalls),
-    Route("/manage/calls/{id}", OneManagedCall),
-    Route("/manage/calls/{id}/outcome", CallOutcome),
-    Route("/manage/dispatches/decision", DispatchDecision),
-    Route("/manage/dispatches/{id}/look-up", LookUpDispatch),
-    Route("/manage/inbound", InboundMessages),
-    Route("/manage/inbound/{id}", OneInboundMessage),
-    Route("/manage/audience", Audience),
-    Route("/manage/contacts/{phone}/history", ContactHistory),
-    Route("/manage/unsubscribes", Unsubscribes),
-    Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
-    Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
-    Route("/manage/unreachable-numbers", UnreachableNumbers),
-    Route("/manage/unreachable-numbers/{phone}", OneUnreachableNumber),
-    Route("/manage/erasures", Erasures),
-    Route("/manage/flows/{id}/contacts", FlowContacts),
-    *resource_routes(),
-    Route("/manage/schedules/{id}/pause", PauseSchedule),
-    Route("/manage/schedules/{id}/resume", ResumeSchedule),
-    Route("/manage/schedules/{id}/run", RunSchedule),
-    Route("/manage/schedules/{id}/skip-next", SkipNextRun),
-    Route("/manage/schedules/{id}/next-runs", NextRuns),
-    Route("/manage/schedules/{id}/occurrences", Occurrences),
-    Route("/manage/schedule-previews", SchedulePreviews),
-    Route("/manage/webhooks/{id}/pause", PauseWebhook),
-    Route("/manage/webhooks/{id}/enable", EnableWebhook),
-    Route("/manage/webhooks/{id}/test", TestWebhook),
-    Route("/manage/webhooks/{id}/rotate", RotateWebhook),
-    Route("/manage/webhooks/{id}/replay", ReplayWebhook),
-    Route("/manage/webhooks/{id}/progress", WebhookProgress),
-    Route("/manage/webhooks/{id}/attempts", WebhookAttempts),
-    Route("/manage/uploads", Uploads),
-    Route("/manage/uploads/{id}", OneUpload),
-    Route("/manage/uploads/{id}/content", UploadContent),
-    Route("/manage/uploads/{id}/check", CheckUpload),
-    Route("/manage/uploads/{id}/rejects", RejectsOfUpload),
-    Route("/manage/uploads/{id}/load", LoadUpload),
-    Route("/manage/uploads/{id}/add", AddUpload),
-    Route("/manage/settings", AllSettings),
-    Route("/manage/settings/calls", CallSettings),
-    Route("/manage/settings/replies", ReplySettings),
-    Route("/manage/settings/contact-hours", ContactHours),
-    Route("/manage/settings/prices", Prices),
-    Route("/manage/accounts", Accounts),
-    Route("/manage/accounts/{id}", OneAccount),
-    Route("/manage/accounts/{id}/check-callback", CheckCallback),
-    Route("/manage/simulate", Simulate),
-    Route("/manage/events", Events),
+    Route("/manage/campaigns", campaigns.ManagedCampaigns),
+    Route("/manage/campaigns/{id}", campaigns.ManagedCampaign),
+    *move_routes("/manage/campaigns/{id}", moves.Move, moves.MOVES),
+    Route("/manage/campaigns/{id}/preflight", planning.PreflightCampaign),
+    Route("/manage/campaigns/{id}/forecast", planning.ForecastCampaign),
+    Route("/manage/campaigns/{id}/forecasts", planning.KeptForecasts),
+    Route("/manage/campaigns/{id}/clock", planning.CampaignClock),
+    Route("/manage/campaigns/{id}/approval", planning.CampaignApproval),
+    Route("/manage/campaigns/{id}/now", live.CampaignNow),
+    Route("/manage/campaigns/{id}/progress", live.CampaignProgress),
+    Route("/manage/campaigns/{id}/test-messages", planning.TestMessages),
+    Route("/manage/campaigns/{id}/report", results.CampaignReport),
+    Route("/manage/campaigns/{id}/export", results.CampaignExport),
+    Route("/manage/campaigns/{id}/clone", copies.CloneCampaign),
+    Route("/manage/campaigns/{id}/follow-up", copies.FollowUpCampaign),
+    Route("/manage/campaigns/{id}/results", campaigns.RecipientCounts),
+    Route("/manage/campaigns/{id}/recipients", recipients.Recipients),
+    Route("/manage/campaigns/{id}/recipients/{position}", recipients.OneRecipient),
+    Route("/manage/campaigns/{id}/recipients/{position}/trail", recipients.RecipientTrail),
+    Route("/manage/campaigns/{id}/recipients/{position}/skip", recipients.SkipRecipient),
+    Route("/manage/sms", messages.ManagedSms),
+    Route("/manage/sms/{id}", messages.OneSms),
+    Route("/manage/calls", messages.ManagedCalls),
+    Route("/manage/calls/{id}", messages.OneManagedCall),
+    Route("/manage/calls/{id}/outcome", messages.CallOutcome),
+    Route("/manage/dispatches/decision", messages.DispatchDecision),
+    Route("/manage/dispatches/{id}/look-up", messages.LookUpDispatch),
+    Route("/manage/inbound", messages.InboundMessages),
+    Route("/manage/inbound/{id}", messages.OneInboundMessage),
+    Route("/manage/audience", audience.Audience),
+    Route("/manage/contacts/{phone}/history", contacts.ContactHistory),
+    Route("/manage/unsubscribes", register.Unsubscribes),
+    Route("/manage/unsubscribes/{phone}", register.OneUnsubscribe),
+    Route("/manage/unsubscribes/{phone}/resolve", register.ResolveUnsubscribe),
+    Route("/manage/unreachable-numbers", register.UnreachableNumbers),
+    Route("/manage/unreachable-numbers/{phone}", register.OneUnreachableNumber),
+    Route("/manage/erasures", register.Erasures),
+    Route("/manage/flows/{id}/contacts", resources.FlowContacts),
+    *resources.resource_routes(),
+    *move_routes("/manage/schedules/{id}", schedules.Move, schedules.MOVES),
+    Route("/manage/schedules/{id}/next-runs", schedules.NextRuns),
+    Route("/manage/schedules/{id}/occurrences", schedules.Occurrences),
+    Route("/manage/schedule-previews", schedules.SchedulePreviews),
+    *move_routes("/manage/webhooks/{id}", webhooks.Move, webhooks.MOVES),
+    Route("/manage/webhooks/{id}/rotate", webhooks.RotateWebhook),
+    Route("/manage/webhooks/{id}/replay", webhooks.ReplayWebhook),
+    Route("/manage/webhooks/{id}/progress", webhooks.WebhookProgress),
+    Route("/manage/webhooks/{id}/attempts", webhooks.WebhookAttempts),
+    Route("/manage/uploads", uploads.Uploads),
+    Route("/manage/uploads/{id}", uploads.OneUpload),
+    Route("/manage/uploads/{id}/content", uploads.UploadContent),
+    Route("/manage/uploads/{id}/check", uploads.CheckUpload),
+    Route("/manage/uploads/{id}/rejects", uploads.RejectsOfUpload),
+    Route("/manage/uploads/{id}/load", uploads.LoadUpload),
+    Route("/manage/uploads/{id}/add", uploads.AddUpload),
+    Route("/manage/settings", settings.AllSettings),
+    Route("/manage/settings/calls", settings.CallSettings),
+    Route("/manage/settings/replies", settings.ReplySettings),
+    Route("/manage/settings/contact-hours", settings.ContactHours),
+    Route("/manage/settings/prices", settings.Prices),
+    Route("/manage/accounts", settings.Accounts),
+    Route("/manage/accounts/{id}", settings.OneAccount),
+    Route("/manage/accounts/{id}/check-callback", settings.CheckCallback),
+    Route("/manage/simulate", simulate.Simulate),
+    Route("/manage/events", events.Events),
 )
 """The operations of openapi.yaml with the tag `manage`."""

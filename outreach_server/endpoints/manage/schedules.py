@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
@@ -24,7 +24,9 @@ from outreach_server.endpoints.manage.common import (
 from outreach_server.errors import answer_once, json_response
 
 
-class _Move(HTTPEndpoint):
+class Move(HTTPEndpoint):
+    """Change the state of a schedule."""
+
     operation: ClassVar[str]
     method: ClassVar[str]
     """The name of the service's method."""
@@ -44,28 +46,13 @@ class _Move(HTTPEndpoint):
         )
 
 
-class PauseSchedule(_Move):
-    """Pause a schedule."""
-
-    operation, method = "pauseSchedule", "pause"
-
-
-class ResumeSchedule(_Move):
-    """Let a schedule go on."""
-
-    operation, method = "resumeSchedule", "resume"
-
-
-class RunSchedule(_Move):
-    """Have a run made now."""
-
-    operation, method = "runSchedule", "run_now"
-
-
-class SkipNextRun(_Move):
-    """Leave the next run out."""
-
-    operation, method = "skipNextRun", "skip_next"
+MOVES: Final = {
+    "pause": ("pauseSchedule", "pause"),
+    "resume": ("resumeSchedule", "resume"),
+    "run": ("runSchedule", "run_now"),
+    "skip-next": ("skipNextRun", "skip_next"),
+}
+"""The operation and the service's method of each move, by the end of its path."""
 
 
 class NextRuns(HTTPEndpoint):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
@@ -32,7 +32,9 @@ from outreach_server.endpoints.manage.common import (
 from outreach_server.errors import answer_once, json_response
 
 
-class _Move(HTTPEndpoint):
+class Move(HTTPEndpoint):
+    """Change the state of an endpoint."""
+
     operation: ClassVar[str]
     method: ClassVar[str]
     """The name of the service's method."""
@@ -46,22 +48,8 @@ class _Move(HTTPEndpoint):
         return json_response(WEBHOOK_BODIES.write(await move(workspace.id, webhook_id, actor=ACTOR)))
 
 
-class PauseWebhook(_Move):
-    """Deliver nothing to an endpoint."""
-
-    operation, method = "pauseWebhook", "pause"
-
-
-class EnableWebhook(_Move):
-    """Go on with the deliveries to an endpoint."""
-
-    operation, method = "enableWebhook", "enable"
-
-
-class TestWebhook(_Move):
-    """Have a test delivered."""
-
-    operation, method = "testWebhook", "test"
+MOVES: Final = {name: (f"{name}Webhook", name) for name in ("pause", "enable", "test")}
+"""The operation and the service's method of each move, by the end of its path."""
 
 
 class RotateWebhook(HTTPEndpoint):
