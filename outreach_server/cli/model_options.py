@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from outreach.models import Length
 from outreach.server_support import ListOf, Option, bounded_fields, fields_of
-from outreach_server.cli.values import CARRIER, Identifier, OneOf, Region, integer_of, text_of
+from outreach_server.cli.values import CARRIER, REGION, Identifier, OneOf, integer_of, text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,7 +79,7 @@ def with_params(*params: click.Parameter) -> Callable[[F], F]:
 def _kind(model: type[Any], name: str, option: Option) -> click.ParamType[Any] | None:
     bounds = bounded_fields(model).get(name)
     if option.names:
-        return {"carrier": CARRIER, "region": Region()}.get(option.names) or Identifier(option.names)
+        return {"carrier": CARRIER, "region": REGION}.get(option.names) or Identifier(option.names)
     if words := fields_of(model)[name].words:
         return OneOf(words, case_sensitive=False)
     if bounds is None:

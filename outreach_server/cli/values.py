@@ -28,6 +28,7 @@ from outreach.server_support import (
     zones_like,
 )
 from outreach_server.cli.collecting import collect
+from outreach_server.hours import read_opening
 
 _MAX_CAMPAIGNS: Final = 2000
 _SHOWN: Final = 5
@@ -198,29 +199,44 @@ class Identifier(click.ParamType[str]):
             )
 
 
-class Moment(click.ParamType[datetime]):
-    """A time by RFC 3339; one without an offset is read in a zone later (`campaigns.times.read_schedule`)."""
+T = TypeVar("T")
 
-    name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time, naive if it has no offset."""
-        if isinstance(value, datetime):
-            return value
-        wrong = _wrong_part(value)
+class Reader(click.ParamType[T]):
+    """A text that a function reads.
+
+    Args:
+        name: What the help calls it.
+        read: Returns the value of a text; raises `ValueError` with what is wrong and what would be right.
+    """
+
+    def __init__(self, name: str, read: Callable[[str], T]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """Return the value."""
         try:
-            if wrong is not None:
-                raise ValueError(wrong)
-            moment = datetime.fromisoformat(value)
-            return moment.astimezone(UTC) if moment.tzinfo else moment
-        except (ValueError, OverflowError):
-            why = f"{f': {wrong}' if wrong else ''}{did_you_mean(_meant(value)) or '.'}"
-            self.fail(
-                f"{value!r} is not a time{why} Write it like 2026-11-20T09:00, or with an offset, like "
-                "2026-11-20T09:00+01:00.",
-                param,
-                ctx,
-            )
+            # click converts a default that is a value already too.
+            return self._read(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _moment(text: str) -> datetime:
+    """Return a time by RFC 3339; one without an offset is read in a zone later (`campaigns.times.read_schedule`)."""
+    wrong = _wrong_part(text)
+    try:
+        if wrong is not None:
+            raise ValueError(wrong)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        why = f"{f': {wrong}' if wrong else ''}{did_you_mean(_meant(text)) or '.'}"
+        raise ValueError(
+            f"{text!r} is not a time{why} Write it like 2026-11-20T09:00, or with an offset, like "
+            "2026-11-20T09:00+01:00."
+        ) from None
 
 
 def _meant(text: str) -> Sequence[str]:
@@ -246,32 +262,22 @@ def _wrong_part(text: str) -> str | None:
     return None
 
 
-class Zone(click.ParamType[str]):
-    """An IANA time zone."""
-
-    name = "zone"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name of the zone, as it is spelled in the database."""
-        text = str(value).strip()
-        if not is_zone(text):
-            hint = did_you_mean(zones_like(text)) or "; write one of the IANA database: Europe/Berlin."
-            self.fail(f"{value!r} is not a time zone{hint}", param, ctx)
-        return text
+def _zone(text: str) -> str:
+    """Return the name of an IANA time zone."""
+    name = text.strip()
+    if not is_zone(name):
+        hint = did_you_mean(zones_like(name)) or "; write one of the IANA database: Europe/Berlin."
+        raise ValueError(f"{text!r} is not a time zone{hint}")
+    return name
 
 
-class Day(click.ParamType[date]):
-    """A date by ISO 8601."""
-
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
-        """Return the date."""
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            hint = did_you_mean(dates_like(value)) or "; write it like 2026-12-24."
-            self.fail(f"{value!r} is not a date{hint}", param, ctx)
+def _date(text: str) -> date:
+    """Return a date by ISO 8601."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        hint = did_you_mean(dates_like(text)) or "; write it like 2026-12-24."
+        raise ValueError(f"{text!r} is not a date{hint}") from None
 
 
 class Text(click.ParamType[str]):
@@ -325,34 +331,24 @@ class ProviderName(OneOf):
         return (*self._also, *(one.name for one in found if self._kind in {None, one.kind}))
 
 
-class Region(click.ParamType[str]):
-    """The region of local numbers: its code, its calling code, or the name of its country."""
-
-    name = "region"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the ISO 3166 alpha-2 code."""
-        region = region_of_country(value)
-        if region is None:
-            hint = did_you_mean(regions_like(value)) or "; write it like US or DE."
-            self.fail(f"{value!r} is not a region of phone numbers{hint}", param, ctx)
-        return region
+def _region(text: str) -> str:
+    """Return the ISO 3166 code of a region of local numbers: of that, its calling code, or the name of its country."""
+    region = region_of_country(text)
+    if region is None:
+        hint = did_you_mean(regions_like(text)) or "; write it like US or DE."
+        raise ValueError(f"{text!r} is not a region of phone numbers{hint}")
+    return region
 
 
-class Metadata(click.ParamType[Mapping[str, Any]]):
-    """A JSON object of the application."""
+def _metadata(text: str) -> Mapping[str, Any]:
+    """Return a JSON object of the application."""
+    # Only the few commands that make something take time to import this.
+    from outreach.http import parse_json, read_metadata
 
-    name = "json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Mapping[str, Any]:
-        """Return the object."""
-        # Only the few commands that make something take time to import this.
-        from outreach.http import parse_json, read_metadata
-
-        try:
-            return read_metadata(parse_json(value.encode(errors="surrogateescape")))
-        except InvalidRequest as error:
-            self.fail(error.message.removeprefix("metadata: ").removeprefix("The body "), param, ctx)
+    try:
+        return read_metadata(parse_json(text.encode(errors="surrogateescape")))
+    except InvalidRequest as error:
+        raise ValueError(error.message.removeprefix("metadata: ").removeprefix("The body ")) from None
 
 
 WORKSPACE: Final = Identifier("workspace")
@@ -364,10 +360,12 @@ DISPATCH: Final = Identifier("dispatch")
 FLOW: Final = Identifier("flow")
 KEY: Final = Identifier("key")
 TRUNK: Final = Identifier("trunk")
-MOMENT: Final = Moment()
-ZONE: Final = Zone()
-DATE: Final = Day()
-METADATA: Final = Metadata()
+MOMENT: Final = Reader("time", _moment)
+ZONE: Final = Reader("zone", _zone)
+DATE: Final = Reader("date", _date)
+REGION: Final = Reader("region", _region)
+METADATA: Final = Reader("json", _metadata)
+OPENING_HOURS: Final = Reader("hours", read_opening)
 
 
 class Whole(click.IntRange):

@@ -9,7 +9,7 @@ import pytest
 
 from outreach import NewRecipient, NewSmsCampaign, Outreach
 from outreach.core.clock import SystemClock, format_timestamp
-from outreach_server.cli.setup.hours import OpeningHours
+from outreach_server.cli.values import OPENING_HOURS
 from outreach_server.hours import schedule_of
 from tests.cli.conftest import Cli, Write
 
@@ -186,7 +186,7 @@ def test_what_does_not_go_together_is_refused(
 )
 def test_opening_hours_are_read_as_people_write_them(written: str, days: str) -> None:
     """Days by name or three letters, ranges over the end of the week, windows into the next day."""
-    assert set(schedule_of([OpeningHours().convert(written, None, None)])) == set(days.split())
+    assert set(schedule_of([OPENING_HOURS.convert(written, None, None)])) == set(days.split())
 
 
 def test_placeholders_that_nothing_fills_are_reported_and_refused(cli: Cli, workspace_id: str, file: str) -> None:

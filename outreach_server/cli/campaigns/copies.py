@@ -14,20 +14,15 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_campaign
 from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
 from outreach_server.cli.output import echo_json, note, plural
-from outreach_server.cli.values import CAMPAIGN, OneOf, options, text_of
+from outreach_server.cli.values import CAMPAIGN, OneOf, Reader, options, text_of
 
 
-class Results(click.ParamType[Sequence[str]]):
-    """Names with commas between them."""
-
-    name = "results"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[str]:
-        """Return the names."""
-        names = [part.strip() for part in str(value).split(",") if part.strip()]
-        if not names:
-            self.fail("Name at least one result, such as failed,no_answer.", param, ctx)
-        return names
+def _results(text: str) -> Sequence[str]:
+    """Return names with commas between them."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise ValueError("Name at least one result, such as failed,no_answer.")
+    return names
 
 
 @click.command("clone", cls=Command)
@@ -50,7 +45,7 @@ def clone_(campaign_id: str, name: str | None, left_out_campaigns: Sequence[str]
 @click.argument("campaign_id", type=CAMPAIGN)
 @click.option(
     "--results",
-    type=Results(),
+    type=Reader("results", _results),
     required=True,
     help="States and reasons of the contacts to take, such as failed,no_answer,unconfirmed.",
 )

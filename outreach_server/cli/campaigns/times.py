@@ -16,8 +16,7 @@ from outreach.models import Holiday, HolidayCalendar
 from outreach.protocols import SystemClock
 from outreach.server_support import sentence
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.setup.hours import OpeningHours
-from outreach_server.cli.values import DATE, MOMENT, ZONE
+from outreach_server.cli.values import DATE, MOMENT, OPENING_HOURS, ZONE
 from outreach_server.hours import Opening, schedule_of
 
 TIMES: Final = (
@@ -30,7 +29,7 @@ TIMES: Final = (
     click.option("--expires-at", type=MOMENT, help="Contact nobody from then on; written like --schedule-at."),
     click.option(
         "--hours",
-        type=OpeningHours(),
+        type=OPENING_HOURS,
         multiple=True,
         metavar="'DAYS FROM-TO'",
         help="Business hours, such as 'mon-fri 09:00-17:00' or 'daily 18:00-02:00'; repeat for more. Needs --timezone.",

@@ -15,9 +15,8 @@ from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.model_options import given_changes, given_fields, options_of, with_params
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.setup.hours import OpeningHours
 from outreach_server.cli.upkeep.database_place import place_of
-from outreach_server.cli.values import NAME, WORKSPACE
+from outreach_server.cli.values import NAME, OPENING_HOURS, WORKSPACE
 from outreach_server.hours import Opening, place_text, schedule_of
 from outreach_server.workspace_names import workspace_called
 
@@ -120,7 +119,7 @@ async def _require_other_name(engine: Outreach, name: str, *, than: str | None =
 @click.option(
     "--hours",
     "openings",
-    type=OpeningHours(),
+    type=OPENING_HOURS,
     multiple=True,
     metavar="'DAYS FROM-TO'",
     help="Contact hours by the contact's own time, within 08:00 to 21:00, such as 'mon-sat 08:00-20:00'; repeat for "
