@@ -138,6 +138,14 @@ def show(document: Document) -> None:
         console().print(fields(document))
 
 
+def show_or_say(document: object, sentence: str) -> None:
+    """Print a document for programs, and a sentence for people."""
+    if state().as_json:
+        echo_json(document)
+    else:
+        click.echo(sentence)
+
+
 def fields(document: Document, zone: str = UTC_NAME) -> Table:
     """Return a table of the fields, their texts with the lines that they have, and times by the clocks of a zone."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))

@@ -6,11 +6,10 @@ from typing import Final
 
 import click
 
-from outreach import Campaign, Outreach
 from outreach.http import to_json, write_start_approval
-from outreach.models import Approval, StartApproval
+from outreach.models import Approval
 from outreach_server.cli.base import Command, actor, state, with_campaign
-from outreach_server.cli.output import echo_json, plural
+from outreach_server.cli.output import echo_json, plural, show_or_say
 from outreach_server.cli.values import CAMPAIGN
 
 _REASONS: Final = {
@@ -24,11 +23,7 @@ _REASONS: Final = {
 @click.argument("campaign_id", type=CAMPAIGN)
 def approval_(campaign_id: str) -> None:
     """Show whether people at the console need approval to start a campaign, and the approval that it has."""
-
-    async def work(engine: Outreach, campaign: Campaign) -> StartApproval:
-        return await engine.campaigns.approval(campaign.workspace_id, campaign_id)
-
-    found = with_campaign(campaign_id, work)
+    found = with_campaign(campaign_id, lambda engine, one: engine.campaigns.approval(one.workspace_id, one.id))
     if state().as_json:
         echo_json(write_start_approval(found))
         return
@@ -45,17 +40,11 @@ def approval_(campaign_id: str) -> None:
 @click.argument("campaign_id", type=CAMPAIGN)
 def approve_(campaign_id: str) -> None:
     """Approve the start of a campaign as it is now; a change takes the approval away."""
-
-    async def work(engine: Outreach, campaign: Campaign) -> Approval:
-        return await engine.campaigns.approve(
-            campaign.workspace_id, campaign_id, revision=campaign.revision, actor=actor()
-        )
-
-    approved = with_campaign(campaign_id, work)
-    if state().as_json:
-        echo_json(to_json(approved))
-        return
-    click.echo(_sentence(approved))
+    approved = with_campaign(
+        campaign_id,
+        lambda engine, one: engine.campaigns.approve(one.workspace_id, one.id, revision=one.revision, actor=actor()),
+    )
+    show_or_say(to_json(approved), _sentence(approved))
 
 
 def _sentence(found: Approval) -> str:

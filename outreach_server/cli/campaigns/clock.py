@@ -6,9 +6,7 @@ from typing import Final
 
 import click
 
-from outreach import Campaign, Outreach
 from outreach.http import write_audience_clock
-from outreach.models import AudienceClock
 from outreach.reasons import LIMITS
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
@@ -22,11 +20,7 @@ _BAR: Final = 30
 @click.argument("campaign_id", type=CAMPAIGN)
 def clock_(campaign_id: str) -> None:
     """Show how many contacts can be reached in each of the 24 hours from a campaign's start, or from now on."""
-
-    async def work(engine: Outreach, campaign: Campaign) -> AudienceClock:
-        return await engine.campaigns.clock(campaign.workspace_id, campaign_id)
-
-    found = with_campaign(campaign_id, work)
+    found = with_campaign(campaign_id, lambda engine, one: engine.campaigns.clock(one.workspace_id, one.id))
     if state().as_json:
         echo_json(write_audience_clock(found))
         return

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import click
@@ -18,7 +17,7 @@ from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.campaigns.times import with_offset
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import echo_json, plural, show, show_list
-from outreach_server.cli.values import CAMPAIGN, DISPATCH, MOMENT, WORKSPACE
+from outreach_server.cli.values import CAMPAIGN, DISPATCH, MOMENT, WORKSPACE, options
 
 _FILTER = (
     click.option("--workspace", "workspace_id", type=WORKSPACE, help="All requests of this workspace."),
@@ -36,35 +35,6 @@ _FILTER = (
 )
 
 
-def _filtered(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose requests; the command gets them as `chosen`."""
-
-    def run(
-        workspace_id: str | None,
-        campaign_id: str | None,
-        provider: str | None,
-        since: datetime | None,
-        until: datetime | None,
-        reason: str | None,
-        dry_run: bool,
-        yes: bool,
-        **others: Any,
-    ) -> None:
-        which = DispatchFilter(
-            campaign_id=campaign_id,
-            provider=provider,
-            since=with_offset("--since", since, "UTC"),
-            until=with_offset("--until", until, "UTC"),
-            reason=reason,
-        )
-        command(chosen=_Chosen(workspace_id=workspace_id, which=which, dry_run=dry_run, yes=yes), **others)
-
-    run.__doc__ = command.__doc__
-    for option in reversed(_FILTER):
-        run = option(run)
-    return run
-
-
 @attrs.frozen(kw_only=True)
 class _Chosen:
     """The requests that a command is about.
@@ -78,6 +48,23 @@ class _Chosen:
     which: DispatchFilter
     dry_run: bool
     yes: bool
+
+    @classmethod
+    def of_options(
+        cls,
+        *,
+        workspace_id: str | None,
+        since: datetime | None,
+        until: datetime | None,
+        dry_run: bool,
+        yes: bool,
+        **conditions: Any,
+    ) -> Self:
+        """Return the requests that the options of `_FILTER` choose."""
+        which = DispatchFilter(
+            since=with_offset("--since", since, "UTC"), until=with_offset("--until", until, "UTC"), **conditions
+        )
+        return cls(workspace_id=workspace_id, which=which, dry_run=dry_run, yes=yes)
 
     @property
     def is_empty(self) -> bool:
@@ -139,11 +126,7 @@ def dispatches() -> None:
 @click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many.")
 def unknown(workspace_id: str, limit: int) -> None:
     """List the unknown requests, oldest first. They are looked up at the provider until their deadline."""
-
-    async def work(engine: Outreach) -> Sequence[Dispatch]:
-        return await collect(engine.dispatches.iter_unknown(workspace_id), limit + 1)
-
-    found = with_engine(work)
+    found = with_engine(lambda engine: collect(engine.dispatches.iter_unknown(workspace_id), limit + 1))
     show_list(
         [documents.dispatch(item) for item in found[:limit]],
         ("id", "created_at", "channel", "to", "provider", "reason", "campaign_id"),
@@ -171,8 +154,8 @@ def look_up(dispatch_id: str) -> None:
 @click.argument("dispatch_id", type=DISPATCH, required=False)
 @click.option("--assume-sent", is_flag=True, help="Treat it as accepted.")
 @click.option("--retry", is_flag=True, help="Send it again: the contact may get it twice.")
-@_filtered
-def resolve(dispatch_id: str | None, assume_sent: bool, retry: bool, chosen: _Chosen) -> None:
+@options(*_FILTER)
+def resolve(dispatch_id: str | None, assume_sent: bool, retry: bool, **filters: Any) -> None:
     """Resolve an unknown request by either --assume-sent or --retry, or all that the filters name.
 
     A retry is refused while the first request may still be running. With filters it first shows how many contacts it
@@ -181,6 +164,7 @@ def resolve(dispatch_id: str | None, assume_sent: bool, retry: bool, chosen: _Ch
     if assume_sent == retry:
         raise click.UsageError("Give either --assume-sent or --retry.")
     decision: OperatorDecision = "retry" if retry else "assume_sent"
+    chosen = _Chosen.of_options(**filters)
     if dispatch_id is None:
         warning = "Contacts may be reached twice." if retry else "They are not contacted again for this request."
         chosen.run(decision, "Resolve them?", warning)
@@ -196,7 +180,7 @@ def resolve(dispatch_id: str | None, assume_sent: bool, retry: bool, chosen: _Ch
 
 
 @dispatches.command("undo")
-@_filtered
-def undo(chosen: _Chosen) -> None:
+@options(*_FILTER)
+def undo(**filters: Any) -> None:
     """Take decisions of `resolve` back where nothing was sent since: the requests are unknown again."""
-    chosen.run(None, "Take the decisions back?", "The requests are unknown again.")
+    _Chosen.of_options(**filters).run(None, "Take the decisions back?", "The requests are unknown again.")

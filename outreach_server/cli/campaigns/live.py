@@ -10,31 +10,22 @@ import click
 
 from outreach import Campaign, Outreach
 from outreach.http import write_campaign_now, write_campaign_progress
-from outreach.models import CampaignNow, CampaignProgress
+from outreach.models import CampaignProgress
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.campaigns.times import with_offset
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import console, echo_json, listing, note
+from outreach_server.cli.output import console, echo_json, listing, note, show_or_say
 from outreach_server.cli.values import CAMPAIGN, MOMENT
 
-_FIGURES: Final = (
-    *("requests", "accepted", "delivered", "undelivered", "refused", "uncertain", "not_sent", "in_flight"),
-)
+_FIGURES: Final = ("requests", "accepted", "delivered", "undelivered", "refused", "uncertain", "not_sent", "in_flight")
 
 
 @click.command("now", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
 def now_(campaign_id: str) -> None:
     """Say what a campaign does or waits for now, until when, and how many contacts that concerns."""
-
-    async def work(engine: Outreach, campaign: Campaign) -> CampaignNow:
-        return await engine.campaigns.now(campaign.workspace_id, campaign_id)
-
-    found = with_campaign(campaign_id, work)
-    if state().as_json:
-        echo_json(write_campaign_now(found))
-    else:
-        click.echo(found.message)
+    found = with_campaign(campaign_id, lambda engine, one: engine.campaigns.now(one.workspace_id, one.id))
+    show_or_say(write_campaign_now(found), found.message)
 
 
 @click.command("progress", cls=Command)

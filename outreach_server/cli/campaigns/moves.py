@@ -210,11 +210,9 @@ def cancel_(campaign_id: str, yes: bool) -> None:
                 f"open, and {are} not contacted any more.",
                 yes,
             )
-
-    async def work(engine: Outreach, campaign: Campaign) -> Campaign:
-        return await engine.campaigns.cancel(campaign.workspace_id, campaign_id, actor=actor())
-
-    moved = with_campaign(campaign_id, work)
+    moved = with_campaign(
+        campaign_id, lambda engine, one: engine.campaigns.cancel(one.workspace_id, one.id, actor=actor())
+    )
     rescue = f"outreach-server campaigns follow-up {moved.id} --results canceled"
     hint = f"Once a server has closed its open contacts, contact them by another campaign with: {rescue}"
     _show_moved(moved, hint if moved.counters.open else None)

@@ -41,10 +41,6 @@ _REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of standard output.")
 def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, output: Path | None) -> None:
     """Show what became of a campaign: contacted, delivered, failed and why, replies, opt-outs, over time."""
-
-    async def work(engine: Outreach, campaign: Campaign) -> CampaignReport:
-        return await engine.campaigns.report(campaign.workspace_id, campaign_id)
-
     if state().as_json and output is None:
         if kind in {"text", "html"}:
             raise click.UsageError(
@@ -52,7 +48,7 @@ def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, outp
             )
         kind = "json"
     wanted = kind or _format_of(output, _REPORTS, default="text")
-    made = with_campaign(campaign_id, work)
+    made = with_campaign(campaign_id, lambda engine, one: engine.campaigns.report(one.workspace_id, one.id))
     if wanted == "html":
         _give(render_report_page(made), output)
     elif wanted == "json":
@@ -153,9 +149,8 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]], zone: str
     return listing([_grouped(dict(zip(names, row, strict=True))) for row in rows], names, zone)
 
 
-async def _print_array(engine: Outreach, campaign: Campaign) -> None:
-    parts = engine.campaigns.export(campaign.workspace_id, campaign.id, "jsonl", actor=actor())
-    await stream_array(_documents(parts))
+def _exported(engine: Outreach, campaign: Campaign, kind: ExportFormat) -> AsyncIterator[bytes]:
+    return engine.campaigns.export(campaign.workspace_id, campaign.id, kind, actor=actor())
 
 
 async def _documents(parts: AsyncIterator[bytes]) -> AsyncIterator[Mapping[str, Any]]:
@@ -182,17 +177,12 @@ def export_(campaign_id: str, kind: ExportFormat | None, output: Path | None) ->
     if state().as_json and output is None:
         if kind is not None:
             raise click.UsageError("With --json the contacts are a JSON array: name a file with --output for a format.")
-        with_campaign(campaign_id, _print_array)
+        with_campaign(campaign_id, lambda engine, one: stream_array(_documents(_exported(engine, one, "jsonl"))))
         return
     chosen: Any = kind or _format_of(output, _EXPORTS, default="csv")
     if chosen == "xlsx" and output is None and sys.stdout.isatty():
         raise click.UsageError("An XLSX file is not for a terminal: name a file with --output.")
-
-    async def work(engine: Outreach, campaign: Campaign) -> int:
-        parts = engine.campaigns.export(campaign.workspace_id, campaign_id, chosen, actor=actor())
-        return await write_parts(parts, output)
-
-    size = with_campaign(campaign_id, work)
+    size = with_campaign(campaign_id, lambda engine, one: write_parts(_exported(engine, one, chosen), output))
     if output is None:
         return
     if state().as_json:

@@ -6,9 +6,8 @@ from typing import Literal, get_args
 
 import click
 
-from outreach import Outreach
 from outreach.http import to_json
-from outreach.models import FailureClass, NewSimulation, SimulatedKind, Simulation
+from outreach.models import FailureClass, NewSimulation, SimulatedKind
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.output import note, show
 from outreach_server.cli.values import WORKSPACE
@@ -52,39 +51,21 @@ def receipt(workspace_id: str, phone: str, status: Literal["delivered", "failed"
     _simulate(workspace_id, NewSimulation(event="receipt", phone_number=phone, status=status, reason=reason))
 
 
-@simulate.command("busy")
-@click.argument("workspace_id", type=WORKSPACE)
-@click.argument("phone")
-def busy(workspace_id: str, phone: str) -> None:
-    """Have PHONE be busy when it is called."""
-    _end_call(workspace_id, phone, "busy")
+def _end_call(name: str, event: SimulatedKind, meaning: str) -> None:
+    @simulate.command(name, help=meaning)
+    @click.argument("workspace_id", type=WORKSPACE)
+    @click.argument("phone")
+    def run(workspace_id: str, phone: str) -> None:
+        _simulate(workspace_id, NewSimulation(event=event, phone_number=phone))
 
 
-@simulate.command("voicemail")
-@click.argument("workspace_id", type=WORKSPACE)
-@click.argument("phone")
-def voicemail(workspace_id: str, phone: str) -> None:
-    """Have a machine answer when PHONE is called."""
-    _end_call(workspace_id, phone, "voicemail")
-
-
-@simulate.command("no-answer")
-@click.argument("workspace_id", type=WORKSPACE)
-@click.argument("phone")
-def no_answer(workspace_id: str, phone: str) -> None:
-    """Have nobody answer when PHONE is called."""
-    _end_call(workspace_id, phone, "no_answer")
-
-
-def _end_call(workspace_id: str, phone: str, event: SimulatedKind) -> None:
-    _simulate(workspace_id, NewSimulation(event=event, phone_number=phone))
+_end_call("busy", "busy", "Have PHONE be busy when it is called.")
+_end_call("voicemail", "voicemail", "Have a machine answer when PHONE is called.")
+_end_call("no-answer", "no_answer", "Have nobody answer when PHONE is called.")
 
 
 def _simulate(workspace_id: str, event: NewSimulation) -> None:
-    async def work(engine: Outreach) -> Simulation:
-        return await engine.simulate(workspace_id, event)
-
-    done = with_engine(work)
+    done = with_engine(lambda engine: engine.simulate(workspace_id, event))
     show(to_json(done))
     if done.kept:
         note("No request to the number is open: it comes with the next one within a day.")

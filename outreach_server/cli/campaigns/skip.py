@@ -6,8 +6,8 @@ import click
 
 from outreach import Campaign, Outreach, Recipient
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, state, with_campaign
-from outreach_server.cli.output import echo_json
+from outreach_server.cli.base import Command, actor, with_campaign
+from outreach_server.cli.output import show_or_say
 from outreach_server.cli.values import CAMPAIGN
 
 
@@ -25,7 +25,5 @@ def skip_(campaign_id: str, position: int, reason: str | None) -> None:
         return campaign, skipped
 
     campaign, skipped = with_campaign(campaign_id, work)
-    if state().as_json:
-        echo_json(documents.recipient(skipped, campaign, None))
-    else:
-        click.echo(f"{skipped.phone_number} is left out of campaign {campaign.name!r}.")
+    sentence = f"{skipped.phone_number} is left out of campaign {campaign.name!r}."
+    show_or_say(documents.recipient(skipped, campaign), sentence)

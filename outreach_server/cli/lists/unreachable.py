@@ -6,9 +6,9 @@ import click
 
 from outreach import Outreach
 from outreach.http import to_json
-from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.collecting import collect
-from outreach_server.cli.output import echo_json, show_list
+from outreach_server.cli.output import show_list, show_or_say
 from outreach_server.cli.values import WORKSPACE
 
 
@@ -43,7 +43,4 @@ def remove(workspace_id: str, phones: tuple[str, ...]) -> None:
         return sum([await engine.unreachable_numbers.remove(workspace_id, phone, actor=actor()) for phone in phones])
 
     removed = with_engine(work)
-    if state().as_json:
-        echo_json({"removed": removed})
-    else:
-        click.echo(f"Removed {removed} of {len(phones)}.")
+    show_or_say({"removed": removed}, f"Removed {removed} of {len(phones)}.")

@@ -11,7 +11,7 @@ import click
 
 from outreach import EngineConfig, Outreach, Workspace
 from outreach.http import to_json
-from outreach.models import Account, CallbackCheck, RekeyResult
+from outreach.models import Account, CallbackCheck
 from outreach.protocols import AccountCheck, CredentialField
 from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach_server.cli import interruptions
@@ -214,11 +214,7 @@ def rekey() -> None:
     Before, add the new key in front of the old one where the key comes from. An interrupted run goes on when it is run
     again. Exits with 1 if something is left.
     """
-
-    async def work(engine: Outreach) -> RekeyResult:
-        return await engine.accounts.rekey(actor=actor())
-
-    result = with_engine(work)
+    result = with_engine(lambda engine: engine.accounts.rekey(actor=actor()))
     if state().as_json:
         echo_json(to_json(result))
     else:

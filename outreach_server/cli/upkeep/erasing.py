@@ -55,11 +55,7 @@ def delete_(campaign_id: str, yes: bool) -> None:
 def purge(workspace_id: str, phone: str, yes: bool) -> None:
     """Erase one person from a workspace: number, names, texts, replies, calls. An opt-out stays, as a hash."""
     confirm("Erase everything about this number?", yes)
-
-    async def work(engine: Outreach) -> PurgeResult:
-        return await engine.erasure.purge(workspace_id, phone, actor=actor())
-
-    result = with_engine(work)
+    result = with_engine(lambda engine: engine.erasure.purge(workspace_id, phone, actor=actor()))
     if result == PurgeResult():
         raise click.ClickException(f"{phone} is not in this workspace: nothing was erased. Check the number.")
     if state().as_json:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from outreach import EngineStatus, Outreach
+from outreach import EngineStatus
 from outreach.http import to_json
 from outreach.models import DispatchOverview
 from outreach_server.cli.base import Command, state, with_engine
@@ -49,11 +49,7 @@ def status(workspace_id: str | None) -> None:
 
     Exits with 0 if nothing needs a person, 3 if something does, 4 if nothing is sent or soon will not be.
     """
-
-    async def work(engine: Outreach) -> EngineStatus:
-        return await engine.status(workspace_id)
-
-    found = with_engine(work)
+    found = with_engine(lambda engine: engine.status(workspace_id))
     if state().as_json:
         echo_json({**to_json(found), "severity": found.severity})
     else:
