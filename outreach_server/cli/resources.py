@@ -6,7 +6,7 @@ have options of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -29,9 +29,11 @@ class ResourceCommands:
 
     Attributes:
         name: The engine's attribute, and the name of the group.
+        write: Returns the document of one of them.
     """
 
     name: str
+    write: Callable[[Any], documents.Document] = documents.resource
 
     @property
     def definition(self) -> Any:
@@ -51,12 +53,8 @@ class ResourceCommands:
         """Return `create`, which makes the model of the options that were given."""
 
         def run(workspace_id: str, **values: Any) -> None:
-            made = self.definition.new(**given_fields(values))
-            show(
-                documents.resource(
-                    with_engine(lambda engine: self.service(engine).create(workspace_id, made, actor=actor()))
-                )
-            )
+            new = self.definition.new(**given_fields(values))
+            self.show(lambda engine: self.service(engine).create(workspace_id, new, actor=actor()))
 
         return Command("create", help=meaning, callback=run, params=[workspace_argument(), *params])
 
@@ -66,7 +64,7 @@ class ResourceCommands:
         def run(workspace_id: str) -> None:
             found = with_engine(lambda engine: collect(self.service(engine).iter_all(workspace_id)))
             show_list(
-                [documents.resource(one) for one in found],
+                [self.write(one) for one in found],
                 columns,
                 empty=empty.replace("WORKSPACE_ID", workspace_id),
             )
@@ -84,9 +82,9 @@ class ResourceCommands:
             async def work(engine: Outreach) -> Any:
                 return await self.service(engine).update(*await self.locate(engine, place), change, actor=actor())
 
-            show(documents.resource(with_engine(work)))
+            self.show(work)
 
-        return Command("update", help=meaning, callback=run, params=[*arguments, *params])
+        return self.command("update", meaning, run, *params)
 
     def remove(self, meaning: str) -> click.Command:
         """Return `remove`."""
@@ -99,7 +97,27 @@ class ResourceCommands:
             title = self.definition.title
             show({"id": gone.id, title: getattr(gone, title), "removed": True})
 
-        return Command("remove", help=meaning, callback=run, params=[*self.arguments()])
+        return self.command("remove", meaning, run)
+
+    def show(self, work: Callable[[Outreach], Awaitable[Any]]) -> None:
+        """Do work with the engine, and print the resource that it returns."""
+        show(self.write(with_engine(work)))
+
+    def command(self, name: str, meaning: str, run: Callable[..., None], *params: click.Parameter) -> click.Command:
+        """Return a command about one resource, whose function gets the arguments that name it too."""
+        return Command(name, help=meaning, callback=run, params=[*self.arguments(), *params])
+
+    def move(self, name: str, meaning: str) -> click.Command:
+        """Return the command that calls the service's method of the same name."""
+
+        def run(**place: Any) -> None:
+            async def work(engine: Outreach) -> Any:
+                method = getattr(self.service(engine), name.replace("-", "_"))
+                return await method(*await self.locate(engine, place), actor=actor())
+
+            self.show(work)
+
+        return self.command(name, meaning, run)
 
     def arguments(self) -> Sequence[click.Argument]:
         """Return the arguments that name one resource."""

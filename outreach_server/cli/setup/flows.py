@@ -9,7 +9,7 @@ import click
 
 from outreach import FlowStep
 from outreach.http import to_json
-from outreach_server.cli.base import Command, Group, with_engine
+from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.output import show_list
 from outreach_server.cli.resources import ResourceCommands, name_argument
 from outreach_server.cli.values import NAME, name_of
@@ -63,11 +63,8 @@ flows = Group(
             click.Option(["--name"], type=NAME, help="A new name."),
             click.Option(["--file", "steps"], type=Steps("rb"), help="New steps, as JSON; - is stdin."),
         ),
-        Command(
-            "contacts",
-            help="Count the contacts of campaigns that have not ended at each step of a flow, from 0.",
-            callback=_contacts,
-            params=[*_FLOWS.arguments()],
+        _FLOWS.command(
+            "contacts", "Count the contacts of campaigns that have not ended at each step of a flow, from 0.", _contacts
         ),
         _FLOWS.remove("Remove a flow, unless a campaign that has not ended uses it."),
     ],

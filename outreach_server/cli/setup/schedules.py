@@ -12,16 +12,16 @@ import click
 
 from outreach import Outreach
 from outreach.http import SCHEDULE_BODIES, write_occurrence, write_planned_run
-from outreach.models import NewSchedule, NewScheduleApproval, Schedule, ScheduleUpdate
+from outreach.models import NewSchedule, NewScheduleApproval, Schedule
 from outreach_server.cli.asking import confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
-from outreach_server.cli.model_options import ClearOption, given_changes, given_fields
-from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.model_options import ClearOption, given_fields
+from outreach_server.cli.output import note, show_list
 from outreach_server.cli.resources import ResourceCommands, name_argument, workspace_argument
 from outreach_server.cli.values import CAMPAIGN, DATE, NAME, ZONE, OneOf, integer_of
 
-_SCHEDULES: Final = ResourceCommands("schedules")
+_SCHEDULES: Final = ResourceCommands("schedules", SCHEDULE_BODIES.write)
 
 _CREATE: Final = """\
 Create a schedule called NAME, by which a campaign recurs.
@@ -93,8 +93,7 @@ def _create(workspace_id: str, yes: bool, **values: Any) -> None:
         note(line)
     if sys.stdin.isatty() and not state().as_json:
         confirm("Create this schedule?", yes, warning="It starts campaigns by itself.")
-    made = with_engine(lambda engine: engine.schedules.create(workspace_id, new, actor=actor()))
-    show(SCHEDULE_BODIES.write(made))
+    _SCHEDULES.show(lambda engine: engine.schedules.create(workspace_id, new, actor=actor()))
 
 
 def _run_in_words(at: datetime, zone: str, *, moved: bool) -> str:
@@ -102,34 +101,8 @@ def _run_in_words(at: datetime, zone: str, *, moved: bool) -> str:
     return f"Run: {local:%A, %Y-%m-%d %H:%M} {zone}{', moved from a holiday' if moved else ''}."
 
 
-def _update(workspace_id: str, schedule_id: str, **values: Any) -> None:
-    change = ScheduleUpdate(**given_changes(values))
-    _shown(lambda engine: engine.schedules.update(workspace_id, schedule_id, change, actor=actor()))
-
-
 def _show(workspace_id: str, schedule_id: str) -> None:
-    _shown(lambda engine: engine.schedules.get(workspace_id, schedule_id))
-
-
-def _shown(call: Any) -> None:
-    found: Schedule = with_engine(call)
-    show(SCHEDULE_BODIES.write(found))
-
-
-def _move(name: str, meaning: str, method: str) -> Command:
-    def run(workspace_id: str, schedule_id: str) -> None:
-        _shown(lambda engine: getattr(engine.schedules, method)(workspace_id, schedule_id, actor=actor()))
-
-    return Command(name, help=meaning, callback=run, params=[*_SCHEDULES.arguments()])
-
-
-def _list(workspace_id: str) -> None:
-    found = with_engine(lambda engine: collect(engine.schedules.iter_all(workspace_id)))
-    show_list(
-        [SCHEDULE_BODIES.write(one) for one in found],
-        ("id", "name", "rule", "state", "reason", "next_at"),
-        empty=f"The workspace has no schedules. Create one: outreach-server schedules create {workspace_id} NAME …",
-    )
+    _SCHEDULES.show(lambda engine: engine.schedules.get(workspace_id, schedule_id))
 
 
 def _occurrences(workspace_id: str, schedule_id: str) -> None:
@@ -152,7 +125,7 @@ def _approve(workspace_id: str, schedule_id: str, most_contacts: int, most_amoun
         limits = NewScheduleApproval(revision=found.revision, most_contacts=most_contacts, most_amount=most_amount)
         return await engine.schedules.approve(workspace_id, schedule_id, limits, actor=actor())
 
-    _shown(work)
+    _SCHEDULES.show(work)
 
 
 schedules = Group(
@@ -170,50 +143,38 @@ schedules = Group(
                 click.Option(["--yes"], is_flag=True, help="Do not ask, in a terminal, after the next runs are shown."),
             ],
         ),
-        Command("list", help="List a workspace's schedules.", callback=_list, params=[workspace_argument()]),
-        Command("show", help="Show a schedule.", callback=_show, params=[*_SCHEDULES.arguments()]),
-        Command(
-            "update",
-            help="Change a schedule; the approval of a second person ends with it.",
-            callback=_update,
-            params=[
-                *_SCHEDULES.arguments(),
-                click.Option(["--name"], type=NAME, help="A new name."),
-                *_options(required=False),
-                *_cleared(),
-            ],
+        _SCHEDULES.list(
+            *("id", "name", "rule", "state", "reason", "next_at"),
+            empty="The workspace has no schedules. Create one: outreach-server schedules create WORKSPACE_ID NAME …",
         ),
-        Command(
-            "next", help="Show the next five runs of a schedule.", callback=_next_runs, params=[*_SCHEDULES.arguments()]
+        _SCHEDULES.command("show", "Show a schedule.", _show),
+        _SCHEDULES.update(
+            "Change a schedule; the approval of a second person ends with it.",
+            click.Option(["--name"], type=NAME, help="A new name."),
+            *_options(required=False),
+            *_cleared(),
         ),
-        Command(
-            "occurrences",
-            help="List what became of the runs of a schedule.",
-            callback=_occurrences,
-            params=[*_SCHEDULES.arguments()],
-        ),
-        _move("pause", "Pause a schedule: no run is made.", "pause"),
-        _move("resume", "Let a paused schedule go on with the first run after now.", "resume"),
-        _move("run-now", "Have a run made beside those of the rule.", "run_now"),
-        _move("skip-next", "Leave the next run out.", "skip_next"),
-        Command(
+        _SCHEDULES.command("next", "Show the next five runs of a schedule.", _next_runs),
+        _SCHEDULES.command("occurrences", "List what became of the runs of a schedule.", _occurrences),
+        _SCHEDULES.move("pause", "Pause a schedule: no run is made."),
+        _SCHEDULES.move("resume", "Let a paused schedule go on with the first run after now."),
+        _SCHEDULES.move("run-now", "Have a run made beside those of the rule."),
+        _SCHEDULES.move("skip-next", "Leave the next run out."),
+        _SCHEDULES.command(
             "approve",
-            help="Approve the runs of a schedule within limits, for what people at the console have set up.",
-            callback=_approve,
-            params=[
-                *_SCHEDULES.arguments(),
-                click.Option(
-                    ["--most-contacts"],
-                    type=integer_of(NewScheduleApproval, "most_contacts"),
-                    required=True,
-                    help="The most contacts of a run.",
-                ),
-                click.Option(
-                    ["--most-amount"],
-                    type=integer_of(NewScheduleApproval, "most_amount"),
-                    help="The most that a run may cost, in whole units.",
-                ),
-            ],
+            "Approve the runs of a schedule within limits, for what people at the console have set up.",
+            _approve,
+            click.Option(
+                ["--most-contacts"],
+                type=integer_of(NewScheduleApproval, "most_contacts"),
+                required=True,
+                help="The most contacts of a run.",
+            ),
+            click.Option(
+                ["--most-amount"],
+                type=integer_of(NewScheduleApproval, "most_amount"),
+                help="The most that a run may cost, in whole units.",
+            ),
         ),
         _SCHEDULES.remove("Remove a schedule; the campaigns of its runs stay."),
     ],

@@ -9,11 +9,11 @@ import click
 
 from outreach import Outreach
 from outreach.http import write_webhook_progress
-from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
+from outreach.models import CreatedWebhook, NewWebhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
-from outreach_server.cli.model_options import ClearOption, given_changes, given_fields, options_of
+from outreach_server.cli.model_options import ClearOption, given_fields, options_of
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.resources import ResourceCommands, workspace_argument
 from outreach_server.cli.setup.webhook_listening import listen_command
@@ -24,10 +24,6 @@ _WEBHOOKS: Final = ResourceCommands("webhooks")
 _ONCE: Final = "Keep the secret now: it is stored encrypted, and cannot be shown again."
 
 
-def _url(**more: Any) -> click.Parameter:
-    return click.Argument(["url"], **more)
-
-
 def _show_created(made: CreatedWebhook) -> None:
     show({**documents.resource(made.webhook), "secret": made.secret})
     note(_ONCE)
@@ -36,16 +32,6 @@ def _show_created(made: CreatedWebhook) -> None:
 def _add(workspace_id: str, **values: Any) -> None:
     new = NewWebhook(**given_fields(values))
     _show_created(with_engine(lambda engine: engine.webhooks.create(workspace_id, new, actor=actor())))
-
-
-def _update(workspace_id: str, webhook_id: str, **values: Any) -> None:
-    change = WebhookUpdate(**given_changes(values))
-    _shown(lambda engine: engine.webhooks.update(workspace_id, webhook_id, change, actor=actor()))
-
-
-def _shown(call: Any) -> None:
-    found: Webhook = with_engine(call)
-    show(documents.resource(found))
 
 
 def _list(workspace_id: str) -> None:
@@ -83,13 +69,6 @@ def _attempt_text(attempt: documents.Document) -> str:
     return f"{attempt['at']}: {what}: {answer}, after {attempt['duration_ms']} ms"
 
 
-def _move(name: str, meaning: str) -> Command:
-    def run(workspace_id: str, webhook_id: str) -> None:
-        _shown(lambda engine: getattr(engine.webhooks, name)(workspace_id, webhook_id, actor=actor()))
-
-    return Command(name, help=meaning, callback=run, params=[*_WEBHOOKS.arguments()])
-
-
 def _rotate(workspace_id: str, webhook_id: str, overlap_hours: int) -> None:
     how = WebhookRotation(overlap_hours=overlap_hours)
     _show_created(with_engine(lambda engine: engine.webhooks.rotate(workspace_id, webhook_id, how, actor=actor())))
@@ -101,7 +80,7 @@ def _replay(workspace_id: str, webhook_id: str, number: int | None, at: datetime
             "Give --from with the number of the first event, --since with a time, or --only with a number."
         )
     start = WebhookReplay(number=number if only is None else only, at=at, only=only is not None)
-    _shown(lambda engine: engine.webhooks.replay(workspace_id, webhook_id, start, actor=actor()))
+    _WEBHOOKS.show(lambda engine: engine.webhooks.replay(workspace_id, webhook_id, start, actor=actor()))
 
 
 def _attempts(workspace_id: str, webhook_id: str, failed: bool | None) -> None:
@@ -121,7 +100,7 @@ webhooks = Group(
             "add",
             help="Add an endpoint, which gets the events of the workspace from now on; show its secret, once.",
             callback=_add,
-            params=[workspace_argument(), _url(), *options_of(NewWebhook)],
+            params=[workspace_argument(), click.Argument(["url"]), *options_of(NewWebhook)],
         ),
         Command(
             "list",
@@ -129,69 +108,45 @@ webhooks = Group(
             callback=_list,
             params=[workspace_argument()],
         ),
-        Command(
-            "show",
-            help="Show an endpoint, how far its deliveries have come, and since when they fail.",
-            callback=_show,
-            params=[*_WEBHOOKS.arguments()],
+        _WEBHOOKS.command(
+            "show", "Show an endpoint, how far its deliveries have come, and since when they fail.", _show
         ),
-        Command(
-            "update",
-            help="Change an endpoint; a new URL is tried at once.",
-            callback=_update,
-            params=[
-                *_WEBHOOKS.arguments(),
-                click.Option(["--url"], help="Where deliveries go."),
-                *options_of(WebhookUpdate),
-                ClearOption("types", "Have events of all types.", word="types", value=()),
-            ],
+        _WEBHOOKS.update(
+            "Change an endpoint; a new URL is tried at once.",
+            click.Option(["--url"], help="Where deliveries go."),
+            *options_of(WebhookUpdate),
+            ClearOption("types", "Have events of all types.", word="types", value=()),
         ),
-        _move("pause", "Deliver nothing until it is enabled; its position stays, so that nothing is lost."),
-        _move("test", "Have a test delivered; `attempts` shows what came of it."),
-        _move(
-            "enable",
-            "Go on with an endpoint from its position; one that fails is tried at once.",
-        ),
-        Command(
+        _WEBHOOKS.move("pause", "Deliver nothing until it is enabled; its position stays, so that nothing is lost."),
+        _WEBHOOKS.move("test", "Have a test delivered; `attempts` shows what came of it."),
+        _WEBHOOKS.move("enable", "Go on with an endpoint from its position; one that fails is tried at once."),
+        _WEBHOOKS.command(
             "rotate",
-            help="Give an endpoint a new secret; the one before signs too for a while.",
-            callback=_rotate,
-            params=[
-                *_WEBHOOKS.arguments(),
-                click.Option(
-                    ["--overlap-hours"],
-                    type=integer_of(WebhookRotation, "overlap_hours"),
-                    default=24,
-                    show_default=True,
-                    help="How long the one before signs too.",
-                ),
-            ],
+            "Give an endpoint a new secret; the one before signs too for a while.",
+            _rotate,
+            click.Option(
+                ["--overlap-hours"],
+                type=integer_of(WebhookRotation, "overlap_hours"),
+                default=24,
+                show_default=True,
+                help="How long the one before signs too.",
+            ),
         ),
-        Command(
+        _WEBHOOKS.command(
             "replay",
-            help="Deliver events again, from a number or a time on or a single one, with the ids that they had.",
-            callback=_replay,
-            params=[
-                *_WEBHOOKS.arguments(),
-                click.Option(
-                    ["--from", "number"],
-                    type=integer_of(WebhookReplay, "number"),
-                    help="The number of the first event.",
-                ),
-                click.Option(["--since", "at"], type=MOMENT, help="The time from which on."),
-                click.Option(
-                    ["--only"], type=integer_of(WebhookReplay, "number"), help="The number of a single event."
-                ),
-            ],
+            "Deliver events again, from a number or a time on or a single one, with the ids that they had.",
+            _replay,
+            click.Option(
+                ["--from", "number"], type=integer_of(WebhookReplay, "number"), help="The number of the first event."
+            ),
+            click.Option(["--since", "at"], type=MOMENT, help="The time from which on."),
+            click.Option(["--only"], type=integer_of(WebhookReplay, "number"), help="The number of a single event."),
         ),
-        Command(
+        _WEBHOOKS.command(
             "attempts",
-            help="List the deliveries to an endpoint, the latest first.",
-            callback=_attempts,
-            params=[
-                *_WEBHOOKS.arguments(),
-                click.Option(["--failed/--succeeded"], default=None, help="Only those that failed, or that did not."),
-            ],
+            "List the deliveries to an endpoint, the latest first.",
+            _attempts,
+            click.Option(["--failed/--succeeded"], default=None, help="Only those that failed, or that did not."),
         ),
         listen_command,
         _WEBHOOKS.remove("Remove an endpoint; what it was to get is not delivered."),
