@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
@@ -98,6 +98,17 @@ def stop_signals() -> Sequence[signal.Signals]:
 
 
 @contextmanager
+def handling(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Handle signals by a function during the block."""
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
+@contextmanager
 def ending_in_order() -> Iterator[None]:
     """Let every one of `stop_signals` end the block like Ctrl-C, so that it is cleaned up."""
 
@@ -106,10 +117,5 @@ def ending_in_order() -> Iterator[None]:
         if callable(handler):
             handler(number, frame)
 
-    others = [number for number in stop_signals() if number != signal.SIGINT]
-    before = {number: signal.signal(number, as_ctrl_c) for number in others}
-    try:
+    with handling([number for number in stop_signals() if number != signal.SIGINT], as_ctrl_c):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

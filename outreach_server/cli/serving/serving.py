@@ -7,7 +7,6 @@ import errno
 import gc
 import logging
 import os
-import signal
 import socket
 import threading
 import time
@@ -24,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
 from outreach_server.cli import interruptions
-from outreach_server.cli.sigint import stop_signals
+from outreach_server.cli.sigint import handling, stop_signals
 from outreach_server.config import KEEP_ALIVE_SECONDS, ServerConfig, host_and_port
 from outreach_server.context import take_cancellation_for_stop
 from outreach_server.listening.connection import Connection, ListenerState
@@ -248,13 +247,11 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handle `stop_signals` without raising them again, because the command has to clean up."""
         self._end_for_sure.start()
-        before = {number: signal.signal(number, self.handle_exit) for number in stop_signals()}
-        try:
-            yield
-        finally:
-            self._end_for_sure.cancel()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with handling(stop_signals(), self.handle_exit):
+            try:
+                yield
+            finally:
+                self._end_for_sure.cancel()
 
 
 class SideServer(Server):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext, suppress
 from types import FrameType
@@ -21,7 +20,7 @@ from outreach_server.cli.serving.metrics_address import answering, metrics_of
 from outreach_server.cli.serving.serving import EndForSure, bind_metrics, run_fast, url_of
 from outreach_server.cli.serving.supervision import Pulse, ServiceManager
 from outreach_server.cli.setup.setting_flags import ConfiguredCommand, given, worker_options
-from outreach_server.cli.sigint import stop_signals
+from outreach_server.cli.sigint import handling, stop_signals
 from outreach_server.cli.upkeep.copied import dispatch_copied_option, reclaim
 from outreach_server.cli.upkeep.database_place import place_of
 
@@ -143,10 +142,8 @@ def _ending(stopping: asyncio.Event) -> Iterator[None]:
         loop.call_soon_threadsafe(stopping.set)
 
     end.start()
-    before = {number: signal.signal(number, handle) for number in stop_signals()}
-    try:
-        yield
-    finally:
-        end.cancel()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with handling(stop_signals(), handle):
+        try:
+            yield
+        finally:
+            end.cancel()
