@@ -13,9 +13,6 @@ _OPTION: Final = re.compile(r"(?:settings set )?--([a-z][a-z-]*)")
 class UnreadableList(InvalidRequest):
     """A file is no list of contacts, or nothing says which of its columns is the phone number."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-
 
 class NothingToLoad(UnreadableList):
     """No row of a list can be loaded.
@@ -31,9 +28,6 @@ class NothingToLoad(UnreadableList):
 
 class UnsendableText(InvalidRequest):
     """No contact of a list can be sent the text of its campaign."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
 
 def in_body_names(text: str) -> str:

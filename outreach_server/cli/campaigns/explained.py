@@ -25,14 +25,8 @@ def failure(item: ProviderFailure | None) -> Document:
     """Return a failure with its meaning and advice; every field is null without one."""
     if item is None:
         return dict.fromkeys(FIELDS)
-    explanation = item.explanation
-    return {
-        "error_code": item.error_code,
-        "error_message": item.error_message,
-        "meaning": explanation.meaning if explanation else None,
-        "advice": explanation.advice if explanation else None,
-        "source": explanation.source if explanation else None,
-    }
+    explained = {name: getattr(item.explanation, name, None) for name in ("meaning", "advice", "source")}
+    return {"error_code": item.error_code, "error_message": item.error_message, **explained}
 
 
 def show_with(document: Document, item: ProviderFailure | None) -> None:
@@ -43,10 +37,9 @@ def show_with(document: Document, item: ProviderFailure | None) -> None:
 
 def counted(items: Sequence[tuple[ProviderFailure, int]]) -> list[Document]:
     """Return a campaign's failures with the number of requests, most frequent first."""
-    documents = []
-    for item, count in items:
-        documents.append({"count": count, "provider": item.provider, "reason": item.reason, **failure(item)})
-    return documents
+    return [
+        {"count": count, "provider": item.provider, "reason": item.reason, **failure(item)} for item, count in items
+    ]
 
 
 def counted_table(documents: Sequence[Document]) -> RenderableType:

@@ -84,12 +84,6 @@ def import_(
     /,
     workspace_id: str,
     files: Sequence[BinaryIO],
-    mapped: Sequence[tuple[Field, str]],
-    region: str | None,
-    sheet: str | None,
-    encoding: str | None,
-    delimiter: str,
-    rejects: Path | None,
     dry_run: bool,
     contact: str | None,
     left_out_campaigns: Sequence[str],
@@ -109,19 +103,11 @@ def import_(
     unsubscribe register are excluded; a number that occurs twice is contacted once. Local numbers are read in the
     country of their row, else in --region, else in the workspace's default region.
     """
-    wanted = CampaignOptions(**given)
+    wanted = CampaignOptions(**{field.name: given.pop(field.name) for field in attrs.fields(CampaignOptions)})
     wanted.check(ctx)
     if contact is not None and not dry_run:
         raise click.UsageError("--contact is for a --dry-run.")
-    with opened_files(
-        files,
-        mapped=mapped,
-        region=region,
-        sheet=sheet,
-        encoding=encoding,
-        delimiter=delimiter,
-        rejects=rejects,
-    ) as opened:
+    with opened_files(files, **given) as opened:
         wanted_import = _Import(
             workspace_id=workspace_id,
             wanted=wanted,

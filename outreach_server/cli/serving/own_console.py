@@ -1,4 +1,4 @@
-"""The console of `serve`: mounted beside the HTTP interface, with the link of the first-run set-up."""
+"""The console of `serve`: mounted beside the HTTP interface."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from outreach import ConfigError, Outreach
-from outreach.models import CreatedInvitation
 from outreach.server_support import derived_keys_of
-from outreach_server.cli.base import actor
 from outreach_server.cli.console_links import CONSOLE
 from outreach_server.context import Server
 from outreach_server.words import CONSOLE_MODULES
@@ -55,8 +53,3 @@ def missing_key(engine: Outreach) -> str:
     except ConfigError as error:
         return error.message
     return ""
-
-
-async def open_setup(engine: Outreach) -> CreatedInvitation | None:
-    """Make the link of the first-run set-up; None if there is a user."""
-    return await engine.users.open_setup(actor=actor())

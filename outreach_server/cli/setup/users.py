@@ -13,6 +13,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.console_links import link_of
+from outreach_server.cli.model_options import NO_CHANGE
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE, Identifier, OneOf, Text
 
@@ -129,7 +130,7 @@ def role(user: str, workspace_id: str | None, role: Role | None, no_role: bool, 
         raise click.UsageError("--role and --no-role exclude each other.")
     _require_both(workspace_id, "none" if no_role else role)
     if workspace_id is None and operator is None:
-        raise click.UsageError("Name something to change; see --help.")
+        raise click.UsageError(NO_CHANGE)
 
     async def work(engine: Outreach) -> documents.Document:
         found = await _find(engine, user)
