@@ -12,6 +12,11 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def shortened(text: str, longest: int) -> str:
+    """Return a text, cut to a length with an ellipsis at its end."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def duration(seconds: float) -> str:
     """Return a number of seconds in words, in its two largest units."""
     minutes, rest = divmod(max(0, round(seconds)), 60)

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from outreach.server_support import REPLACED, decoded_once
-from outreach_server.words import visible
+from outreach_server.words import plural, shortened, visible
 
 FIRST: Final = 3
 """The rows that are shown of each kind."""
@@ -79,7 +79,7 @@ class DamagedCells:
 
 def _warning(damage: Damage, found: DamagedRows) -> str:
     what, advice = _WORDS[damage]
-    many = "1 row has" if found.count == 1 else f"{found.count:,} rows have"
+    many = plural(found.count, "row has", "rows have")
     examples = "; ".join(_example(one) for one in found.first) + ("; …" if found.count > len(found.first) else "")
     return f"{many} {what}: {examples}. {advice}: cells are loaded as they are."
 
@@ -90,5 +90,4 @@ def _example(one: dict[str, Any]) -> str:
 
 
 def _short(text: object) -> str:
-    whole = str(text)
-    return repr(visible(whole if len(whole) <= _MAX_SHOWN else f"{whole[: _MAX_SHOWN - 1]}…"))
+    return repr(visible(shortened(str(text), _MAX_SHOWN)))

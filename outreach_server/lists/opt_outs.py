@@ -19,6 +19,7 @@ from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.report import corrected, numbers_document
 from outreach_server.lists.tables import Table, is_blank
 from outreach_server.lists.xlsx_merges import header_notes, merged_header, merged_notes
+from outreach_server.words import plural
 
 _NUMBER: Final = re.compile(r"[+\uff0b]?[\d\s().\-/]{7,}")
 _SHORT_DATE: Final = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2}")
@@ -140,7 +141,7 @@ class OptOutFile:
         """Return what should be looked at before anything else."""
         found = self.numbers.warnings(sms=False)
         if self.refused:
-            rows = "1 row holds" if self.refused == 1 else f"{self.refused:,} rows hold"
+            rows = plural(self.refused, "row holds", "rows hold")
             found.append(f"{rows} a number of this workspace itself: {self.column} may be the wrong column.")
         return found
 

@@ -191,6 +191,6 @@ class ReadNumbers:
         landlines = sum(count for (_, kind), count in self.places.items() if kind == "landline")
         if sms and landlines:
             rows = ", ".join(map(str, self.landlines)) + (", …" if landlines > len(self.landlines) else "")
-            many = "1 number is a landline" if landlines == 1 else f"{landlines:,} numbers are landlines"
+            many = plural(landlines, "number is a landline", "numbers are landlines")
             found.append(f"{many}, and hardly any landline takes texts (row{'s' * (landlines > 1)} {rows}).")
         return found

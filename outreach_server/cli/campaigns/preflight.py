@@ -152,8 +152,8 @@ def _show_contact(one: ContactPreview, zone: str) -> None:
     click.echo(f"  {cell(one.phone_number)}  {outcome}{rule}{until}")
     for message in one.messages:
         problem = f", {message.problem}" if message.problem else ""
-        plural = "" if message.segments == 1 else "s"
-        click.echo(f"    [{message.segments} segment{plural}, {message.encoding}, {message.units} units{problem}]")
+        segments = plural(message.segments, "segment")
+        click.echo(f"    [{segments}, {message.encoding}, {message.units} units{problem}]")
         for line in message.text.splitlines():
             click.echo(f"    {cell(line)}")
     if not one.messages:

@@ -17,6 +17,7 @@ from outreach_server.lists.contacts import ContactFile
 from outreach_server.lists.read_numbers import ReadNumbers
 from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.report import KINDS, by_country, mapping, other_columns, shown_rows
+from outreach_server.words import plural, shortened
 
 SHOWN: Final = 20
 """The most rejected rows to print; a file or the JSON document has all."""
@@ -34,21 +35,17 @@ def mapping_table(contacts: ContactFile) -> Listing:
         {
             "column": document["column"] or f"(column {document['number']})",
             "is": document["is"] or _LEFT_OUT,
-            **{row: _shortened(value) for row, value in zip(rows, document["first"], strict=True)},
+            **{row: shortened(value, _MAX_SHOWN) for row, value in zip(rows, document["first"], strict=True)},
         }
         for document in mapping(contacts)
     ]
     return listing(documents, ("column", "is", *rows))
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
-
-
 def show_other_columns(contacts: ContactFile) -> None:
     """Show people how many numbers are from another column than the phone column."""
     for one in other_columns(contacts):
-        many = "1 number is" if one["count"] == 1 else f"{one['count']:,} numbers are"
+        many = plural(one["count"], "number is", "numbers are")
         empty = contacts.columns.headers[contacts.columns.phone]
         note(f"{many} from {one['column']!r}, as {empty!r} is empty there (row {one['row']}).")
 
@@ -78,7 +75,7 @@ def show_numbers(numbers: ReadNumbers) -> None:
         table.add_row(others, f"{sum(rest.values()):,}", *(f"{rest[kind]:,}" for kind in KINDS))
     console(stderr=True).print(table)
     for one in numbers.by_frequency():
-        many = "1 number was" if one.count == 1 else f"{one.count:,} numbers were"
+        many = plural(one.count, "number was", "numbers were")
         note(f"{many} corrected: {one.words}.")
 
 

@@ -14,7 +14,7 @@ from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import until_text
 from outreach_server.cli.output import EXIT_STATUS, MARKS, cell, echo_json
 from outreach_server.cli.values import WORKSPACE
-from outreach_server.words import duration
+from outreach_server.words import duration, shortened
 
 _PROCESSES: Final = {
     "this_process": "this process dispatches",
@@ -84,7 +84,7 @@ def lines(found: EngineStatus) -> Iterator[str]:
 
 def _running(found: EngineStatus) -> Iterator[str]:
     for campaign in found.running[:_MAX_RUNNING]:
-        name = cell(campaign.name if len(campaign.name) <= _MAX_NAME else f"{campaign.name[: _MAX_NAME - 1]}…")
+        name = cell(shortened(campaign.name, _MAX_NAME))
         share = 100 * campaign.ended // max(1, campaign.recipients)
         yield f"  {name}: {campaign.ended:,} of {campaign.recipients:,} ended, {share} %"
         yield f"    outreach-server campaigns watch {campaign.id}"
