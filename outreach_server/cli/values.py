@@ -6,7 +6,6 @@ import re
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from operator import attrgetter
 from typing import IO, Any, Final, TypeVar
 
 import attrs
@@ -100,19 +99,14 @@ async def _find(engine: Outreach, kind: str, name: str, workspaces: Sequence[Wor
     return matches[0].id
 
 
-def _by_name(service: Callable[[Outreach], Any]) -> Find:
-    """Return how a resource is found that has a name."""
+def _named_by(service: str, attribute: str = "name") -> Find:
+    """Return what finds the objects of one of the engine's services, whose names are an attribute of theirs."""
 
     async def find(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-        return _candidates(workspace, await collect(service(engine).iter_all(workspace.id)))
+        found = getattr(engine, service).iter_all(workspace.id)
+        return [Candidate(id=one.id, name=getattr(one, attribute), workspace=workspace) async for one in found]
 
     return find
-
-
-async def _accounts(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    """Return a workspace's accounts, named by their providers."""
-    found = engine.accounts.iter_all(workspace.id)
-    return [Candidate(id=one.id, name=one.provider, workspace=workspace) async for one in found]
 
 
 async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequence[Candidate]:
@@ -124,32 +118,24 @@ async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequ
     return [Candidate(id=one.id, name=written, workspace=workspace) async for one in found if one.phone == phone]
 
 
-async def _webhooks(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    """Return a workspace's webhooks, named by their URLs."""
-    found = engine.webhooks.iter_all(workspace.id)
-    return [Candidate(id=one.id, name=one.url, workspace=workspace) async for one in found]
-
-
 async def _campaigns(engine: Outreach, workspace: Workspace, name: str) -> Sequence[Candidate]:
     found: list[Candidate] = []
     # An archived one counts where no other has the name.
     for archived in (False, True):
         listed = engine.campaigns.iter_all(workspace.id, search=name, archived=archived)
-        found += _candidates(workspace, await collect(listed, _MAX_CAMPAIGNS))
+        found += [
+            Candidate(id=one.id, name=one.name, workspace=workspace) for one in await collect(listed, _MAX_CAMPAIGNS)
+        ]
         if any(one.name.casefold() == name.casefold() for one in found):
             break
     return found
 
 
-def _candidates(workspace: Workspace, found: Sequence[Any]) -> list[Candidate]:
-    return [Candidate(id=one.id, name=one.name, workspace=workspace) for one in found]
-
-
 _FINDERS: Final[Mapping[str, Find]] = {
-    **{noun: _by_name(attrgetter(f"{noun}s")) for noun in RESOURCES},
-    "account": _accounts,
+    **{noun: _named_by(f"{noun}s") for noun in RESOURCES},
+    "account": _named_by("accounts", "provider"),
     "number": _numbers,
-    "webhook": _webhooks,
+    "webhook": _named_by("webhooks", "url"),
     "campaign": _campaigns,
 }
 
@@ -421,3 +407,7 @@ BY_METADATA: Final = click.option(
     help="Only those with this pair in their metadata, such as team=7.",
 )
 """Filters of lists."""
+
+LIMIT: Final = click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
+)

@@ -14,11 +14,7 @@ from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, BY_EXTERNAL_ID, BY_METADATA, CALL, CAMPAIGN, WORKSPACE, OneOf
-
-_LIMIT = click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
-)
+from outreach_server.cli.values import AGENT, BY_EXTERNAL_ID, BY_METADATA, CALL, CAMPAIGN, LIMIT, WORKSPACE, OneOf
 
 
 @click.group(cls=Group)
@@ -30,7 +26,7 @@ def messages() -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 @BY_EXTERNAL_ID
 @BY_METADATA
-@_LIMIT
+@LIMIT
 def list_messages(workspace_id: str, limit: int, **wanted: str | None) -> None:
     """List a workspace's single messages, newest first; those of campaigns are not among them."""
     found = with_engine(lambda engine: collect(engine.messages.iter_all(workspace_id, **wanted), limit))
@@ -45,7 +41,7 @@ def list_messages(workspace_id: str, limit: int, **wanted: str | None) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--unclear", is_flag=True, help="Only those that may be an unrecognised opt-out.")
 @click.option("--unanswered", is_flag=True, help="Only those of the last 30 days that nobody has answered.")
-@_LIMIT
+@LIMIT
 def list_inbound(workspace_id: str, unclear: bool, unanswered: bool, limit: int) -> None:
     """List the messages to a workspace's numbers, newest first."""
     chosen = {"unclear": unclear, "unanswered": unanswered}
@@ -74,7 +70,7 @@ def calls() -> None:
 )
 @BY_EXTERNAL_ID
 @BY_METADATA
-@_LIMIT
+@LIMIT
 def list_calls(workspace_id: str, status: str | None, limit: int, **wanted: Any) -> None:
     """List a workspace's calls, newest first, those of campaigns too; several filters hold together."""
     of_status = None if status is None else CallStatus(status)

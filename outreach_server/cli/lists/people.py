@@ -8,7 +8,7 @@ from outreach.http import write_history_item
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show_list
-from outreach_server.cli.values import WORKSPACE
+from outreach_server.cli.values import LIMIT, WORKSPACE
 
 _COLUMNS = ("at", "kind", "direction", "status", "reason", "campaign_name", "text")
 
@@ -21,7 +21,7 @@ def contacts() -> None:
 @contacts.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phone")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list.")
+@LIMIT
 def history(workspace_id: str, phone: str, limit: int) -> None:
     """List everything with one number, newest first: campaigns, messages both ways, calls, opt-outs.
 

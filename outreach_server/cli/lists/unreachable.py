@@ -9,7 +9,7 @@ from outreach.http import to_json
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show_list, show_or_say
-from outreach_server.cli.values import WORKSPACE
+from outreach_server.cli.values import LIMIT, WORKSPACE
 
 
 @click.group(cls=Group)
@@ -22,7 +22,7 @@ def unreachable() -> None:
 
 @unreachable.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list.")
+@LIMIT
 def list_(workspace_id: str, limit: int) -> None:
     """List the numbers that take no messages (sms) or no calls (call), by number."""
     found = with_engine(lambda engine: collect(engine.unreachable_numbers.iter_all(workspace_id), limit))
