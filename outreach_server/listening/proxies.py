@@ -72,6 +72,14 @@ def peer_address(peer: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+def is_loopback_host(host: str) -> bool:
+    """Return whether a host is this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def client_address(client: Any) -> str | None:
     """Return the address of a request's client without its port; None for a Unix socket and what is no address.
 

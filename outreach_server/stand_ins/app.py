@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import anyio
-import attrs
 from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach_server.stand_ins.base import UNAUTHORIZED, Outgoing, StandIn
+from outreach_server.listening.proxies import is_loopback_host
+from outreach_server.stand_ins.base import UNAUTHORIZED, Outgoing, Request, StandIn
 
 if TYPE_CHECKING:
     import httpx
@@ -32,16 +31,6 @@ _AGAIN_SECONDS: Final = 1.0
 """How often a callback is sent that is not accepted, and how long after another; providers do so too."""
 
 _log = logging.getLogger("outreach_server")
-
-
-@attrs.frozen(kw_only=True)
-class ReceivedRequest:
-    """A request of an adapter."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    body: bytes
 
 
 class Callbacks:
@@ -122,11 +111,7 @@ class Callbacks:
 
 def is_loopback(url: str) -> bool:
     """Return whether a URL leads to this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback_host(urlsplit(url).hostname or "")
 
 
 def stand_in_app(stand_in: StandIn, account_url: Callable[[], Awaitable[str | None]]) -> Starlette:
@@ -143,7 +128,7 @@ def stand_in_app(stand_in: StandIn, account_url: Callable[[], Awaitable[str | No
             tasks.cancel_scope.cancel()
 
     async def answer(request: HttpRequest) -> Response:
-        received = ReceivedRequest(
+        received = Request(
             method=request.method,
             path=request.url.path,
             query=dict(request.query_params),

@@ -33,28 +33,20 @@ def course_of(number: str) -> Course:
     return next((one for one in Course if one and number.endswith(one)), Course.USUAL)
 
 
-class Request(Protocol):
-    """A request to a provider."""
+@attrs.frozen(kw_only=True)
+class Request:
+    """A request to a provider.
 
-    @property
-    def method(self) -> str:
-        """In upper case."""
-        ...
+    Attributes:
+        method: In upper case.
+        path: Without the query.
+        query: Decoded; of a repeated name the last.
+    """
 
-    @property
-    def path(self) -> str:
-        """Without the query."""
-        ...
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """Decoded; of a repeated name the last."""
-        ...
-
-    @property
-    def body(self) -> bytes:
-        """The raw bytes."""
-        ...
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes
 
 
 @attrs.frozen(kw_only=True)

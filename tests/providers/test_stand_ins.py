@@ -20,8 +20,8 @@ from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.sent_list import SentQuery
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
-from outreach_server.stand_ins.app import ReceivedRequest, is_loopback, stand_in_app
-from outreach_server.stand_ins.base import POOL_NUMBER, WRITTEN_AFTER, Answer, Course, StandIn
+from outreach_server.stand_ins.app import is_loopback, stand_in_app
+from outreach_server.stand_ins.base import POOL_NUMBER, WRITTEN_AFTER, Answer, Course, Request, StandIn
 from tests.carriers.kit import CALLBACK_URL, callback, connection, message
 from tests.provider_documents import as_mock, check, spec
 from tests.voice.adapters import call_request
@@ -60,7 +60,7 @@ class Played:
         )
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
-        received = ReceivedRequest(
+        received = Request(
             method=request.method, path=request.url.path, query=dict(request.url.params), body=request.content
         )
         found = self.stand_in.answer(received)
@@ -250,7 +250,7 @@ async def test_a_message_at_telnyx_is_shown_as_it_was_sent() -> None:
     """Its number and text are those of the request."""
     played = Played("telnyx")
     taken = await played.ask(number(Course.USUAL), body="Hello")
-    request = ReceivedRequest(method="GET", path=f"/v2/messages/{taken.provider_id}", query={}, body=b"")
+    request = Request(method="GET", path=f"/v2/messages/{taken.provider_id}", query={}, body=b"")
     shown = played.stand_in.answer(request).document["data"]
     assert (shown["to"][0]["phone_number"], shown["text"]) == (number(Course.USUAL), "Hello")
 

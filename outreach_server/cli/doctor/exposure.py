@@ -16,7 +16,7 @@ from outreach.errors import Problem
 from outreach_server.bodies.spool import is_usable
 from outreach_server.cli.doctor.findings import finding
 from outreach_server.config import ServerConfig
-from outreach_server.listening.proxies import UNIX, TrustedProxies
+from outreach_server.listening.proxies import UNIX, TrustedProxies, is_loopback_host
 
 _SHOW: Final = "outreach-server config"
 _KEY_FILE_VARIABLE: Final = "OUTREACH_SECRET_KEY_FILE"
@@ -24,7 +24,7 @@ _KEY_FILE_VARIABLE: Final = "OUTREACH_SECRET_KEY_FILE"
 
 def of_listening(config: ServerConfig) -> Iterator[Problem]:
     """Yield that requests come in plain from elsewhere, or that everybody is taken for a proxy."""
-    open_to_all = config.listen_uds is None and not _is_loopback(config.listen_host)
+    open_to_all = config.listen_uds is None and not is_loopback_host(config.listen_host)
     if open_to_all and config.tls_certificate is None and config.proxy_headers is None:
         yield finding(
             "listens_in_plain",
@@ -96,10 +96,3 @@ def _writable(directory: Path) -> Sequence[str]:
     if not directory.is_dir():
         return [f"mkdir -p -m 700 {quoted}"]
     return [f"sudo chown $(id -un) {quoted}", f"chmod u+rwx {quoted}"]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

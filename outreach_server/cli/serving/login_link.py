@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,6 +18,7 @@ from outreach.server_support import clock_of, public_url_of
 from outreach_server.cli.base import actor
 from outreach_server.cli.console_links import CONSOLE
 from outreach_server.context import Server
+from outreach_server.listening.proxies import is_loopback_host
 
 VALID_FOR: Final = timedelta(minutes=15)
 _GONE: Final = "This link was used, or is older than 15 minutes. Start the demonstration again for a new one.\n"
@@ -50,7 +50,7 @@ class LoginLink:
 
         token, address = self._token, request.client.host if request.client is not None else ""
         given = request.path_params["token"]
-        valid = is_loopback(address) and clock_of(engine).now() < self.until
+        valid = is_loopback_host(address) and clock_of(engine).now() < self.until
         if not (token and valid and secrets.compare_digest(given.encode(), token.encode())):
             return PlainTextResponse(_GONE, 404, {"Cache-Control": "no-store"})
         self._token = ""
@@ -58,14 +58,6 @@ class LoginLink:
         signed_in = await engine.sessions.begin(self.user_id, address=address, agent=agent)
         answer = RedirectResponse(f"{CONSOLE}{self.page}", 303, {"Cache-Control": "no-store"})
         return cookies.keep(answer, signed_in, request, public_url_of(engine))
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether an IP address is of this machine alone."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 async def add_login_link(app: Starlette, engine: Outreach, workspace_id: str, page: str) -> LoginLink:
