@@ -4,7 +4,7 @@ import pytest
 
 from outreach.errors import CannotStart, Problem
 from outreach.testing.builders import make_call_campaign, make_campaign, new_id
-from outreach_server.cli.output import explain_placeholders, explain_start
+from outreach_server.cli.problems import explain_placeholders, explain_start
 
 AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 

@@ -23,7 +23,7 @@ from outreach.protocols import SystemClock
 from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle
-from outreach_server.cli.output import EXIT_STATUS
+from outreach_server.cli.problems import EXIT_STATUS
 from outreach_server.cli.upkeep.status import _size
 from tests.cli.conftest import Cli, Start, Write
 from tests.documents.commands import arguments_of, check

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach_server.cli.output import EXIT_STATUS
+from outreach_server.cli.problems import EXIT_STATUS
 from tests.doctor.system import System
 
 

@@ -32,16 +32,8 @@ from outreach_server.cli.lists.import_report import (
     show_warnings,
 )
 from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
-from outreach_server.cli.output import (
-    console,
-    echo_json_with,
-    explain_placeholders,
-    explain_start,
-    explain_values,
-    fields,
-    note,
-    plural,
-)
+from outreach_server.cli.output import console, echo_json_with, fields, note, plural
+from outreach_server.cli.problems import explain_placeholders, explain_start, explain_values
 from outreach_server.cli.values import WORKSPACE, name_of, options
 from outreach_server.lists.contacts import ContactFile
 from outreach_server.lists.errors import NothingToLoad, UnsendableText

@@ -19,17 +19,8 @@ from outreach_server.cli.base import Command, actor, state, with_campaign, with_
 from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.taking_over import take_over_contacts
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import (
-    contacts_checked,
-    echo_json,
-    explain_failing,
-    explain_start,
-    explain_values,
-    note,
-    plural,
-    problem_text,
-    started_late,
-)
+from outreach_server.cli.output import echo_json, note, plural
+from outreach_server.cli.problems import contacts_checked, explain_failing, explain_start, explain_values, problem_text
 from outreach_server.cli.values import CAMPAIGN
 from outreach_server.words import CONTACTED_TWICE
 
@@ -74,7 +65,7 @@ def start_(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         note(line)
     for suspicious in checked.text_warnings:
         note(suspicious.message)
-    if started_late(started):
+    if started.schedule_type == "scheduled" and started.status == "active":
         note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
 
 

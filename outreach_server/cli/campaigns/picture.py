@@ -16,7 +16,7 @@ from outreach.protocols import Clock, SystemClock
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.cli import documents
 from outreach_server.cli.durations import until_text
-from outreach_server.cli.output import explain_start, problem_text
+from outreach_server.cli.problems import explain_start, problem_text
 
 _SHARE: Final = 20.0
 """Slow queries may take at most a twentieth of the time."""

@@ -12,7 +12,8 @@ from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import cell, console, echo_json, explain_values, fields, listing, note, plural
+from outreach_server.cli.output import cell, console, echo_json, fields, listing, note, plural
+from outreach_server.cli.problems import explain_values
 from outreach_server.cli.setup.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 

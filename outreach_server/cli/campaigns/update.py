@@ -18,7 +18,8 @@ from outreach_server.cli.campaigns.options import CALLER_ID, SENDERS, caller_ids
 from outreach_server.cli.campaigns.show import show_campaign
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.model_options import NO_CHANGE, ClearOption, given_fields, options_of, with_params
-from outreach_server.cli.output import explain_start, note
+from outreach_server.cli.output import note
+from outreach_server.cli.problems import explain_start
 from outreach_server.cli.values import CAMPAIGN, options
 
 _FIELDS: Final = {

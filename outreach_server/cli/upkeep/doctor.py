@@ -16,7 +16,8 @@ from outreach_server.cli.base import Command, state
 from outreach_server.cli.doctor.examination import examine
 from outreach_server.cli.doctor.findings import config_invalid
 from outreach_server.cli.doctor.invocation import Invocation, options_of, program, service_here
-from outreach_server.cli.output import EXIT_STATUS, MARKS, cell, echo_json
+from outreach_server.cli.output import cell, echo_json
+from outreach_server.cli.problems import EXIT_STATUS, MARKS
 from outreach_server.config import config_file
 
 

@@ -12,7 +12,8 @@ from outreach.models import PurgeResult
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
-from outreach_server.cli.output import echo_json, note, plural, problem_text
+from outreach_server.cli.output import echo_json, note, plural
+from outreach_server.cli.problems import problem_text
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 

@@ -12,7 +12,8 @@ from outreach.http import to_json
 from outreach.models import DispatchOverview
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import until_text
-from outreach_server.cli.output import EXIT_STATUS, MARKS, cell, echo_json
+from outreach_server.cli.output import cell, echo_json
+from outreach_server.cli.problems import EXIT_STATUS, MARKS
 from outreach_server.cli.values import WORKSPACE
 from outreach_server.words import duration, shortened
 
