@@ -180,6 +180,18 @@ class ServerConfig(EngineConfig):
     spool_directory: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a directory"))
 
 
+def scheme_of(config: ServerConfig) -> str:
+    """Return the scheme of a server's URLs."""
+    return "http" if config.tls_certificate is None else "https"
+
+
+def url_from_here(scheme: str, host: str, port: int) -> str:
+    """Return the URL at which what listens on an address is reached from this machine."""
+    # A wildcard address can be listened on, not opened.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
 def host_and_port(address: str) -> tuple[str, int]:
     """Return the parts of a HOST:PORT; an IPv6 host may stand in brackets."""
     host, _, port = address.rpartition(":")

@@ -10,11 +10,10 @@ import httpx
 
 from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import echo_json
-from outreach_server.config import ServerConfig
+from outreach_server.config import ServerConfig, scheme_of, url_from_here
 
 _SECONDS: Final = 5.0
 _SOCKET: Final = "unix:"
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 
 
 @click.command(cls=Command)
@@ -30,7 +29,7 @@ def healthcheck(ready: bool, url: str | None) -> None:
     config = state().configuration()[0]
     address, socket = (_url_of(config), config.listen_uds) if url is None else (url, None)
     if address.startswith(_SOCKET):
-        address, socket = f"{_scheme_of(config)}://localhost", Path(address.removeprefix(_SOCKET))
+        address, socket = f"{scheme_of(config)}://localhost", Path(address.removeprefix(_SOCKET))
     if socket is not None and not socket.exists():
         raise click.ClickException(f"No server answers at {socket}: there is no such socket.")
     # The certificate is for the name that clients use, not for this address.
@@ -55,20 +54,15 @@ def healthcheck(ready: bool, url: str | None) -> None:
         )
 
 
-def _scheme_of(config: ServerConfig) -> str:
-    return "http" if config.tls_certificate is None else "https"
-
-
 def _url_of(config: ServerConfig) -> str:
     """Return where a server with this configuration is reached.
 
     Raises:
         click.UsageError: It takes any free port.
     """
-    scheme = _scheme_of(config)
+    scheme = scheme_of(config)
     if config.listen_uds is not None:
         return f"{scheme}://localhost"
     if config.listen_port == 0:
         raise click.UsageError("The configuration says port 0, which is any that is free: name the server with --url.")
-    host = _EVERYWHERE.get(config.listen_host, config.listen_host)
-    return f"{scheme}://[{host}]:{config.listen_port}" if ":" in host else f"{scheme}://{host}:{config.listen_port}"
+    return url_from_here(scheme, config.listen_host, config.listen_port)

@@ -27,7 +27,7 @@ from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.upkeep.archives import unreadable_archives
 from outreach_server.cli.upkeep.copied import dispatch_copied_option, reclaim
 from outreach_server.cli.upkeep.database_place import place_of
-from outreach_server.config import ServerConfig
+from outreach_server.config import ServerConfig, scheme_of
 from outreach_server.listening.proxies import TrustedProxies
 from outreach_server.listening.tls import CertificateFiles
 
@@ -92,8 +92,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
         stack.enter_context(ending_in_order())
         listeners = stack.enter_context(listening(config))
         side_listener = stack.enter_context(bind_metrics(config))
-        scheme = "http" if certificates is None else "https"
-        addresses = [url_of(listener, scheme) for listener in listeners]
+        addresses = [url_of(listener, scheme_of(config)) for listener in listeners]
         scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"
         public = config.public_url or f"{addresses[0]}{config.root_path or ''}"
         has_console = config.console and is_installed()

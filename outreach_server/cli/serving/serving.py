@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.cli.sigint import handling, stop_signals
-from outreach_server.config import KEEP_ALIVE_SECONDS, ServerConfig, host_and_port
+from outreach_server.config import KEEP_ALIVE_SECONDS, ServerConfig, host_and_port, url_from_here
 from outreach_server.context import take_cancellation_for_stop
 from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.connection_limiter import ConnectionLimiter
@@ -103,10 +103,7 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
     name = listener.getsockname()
     if not isinstance(name, tuple):
         return f"unix:{name}"
-    host, port = str(name[0]), name[1]
-    # A wildcard address can be listened on, not opened.
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    return url_from_here(scheme, str(name[0]), name[1])
 
 
 def run_fast(work: Callable[[], Awaitable[None]]) -> None:

@@ -16,6 +16,7 @@ from outreach_server.cli.console_links import link_of
 from outreach_server.cli.model_options import NO_CHANGE
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE, Identifier, OneOf, Text
+from outreach_server.config import scheme_of
 
 _EMAIL: Final = Text(3, 254)
 _USER: Final = Text(1, 254)
@@ -203,8 +204,7 @@ def sessions(user: str, end: str | None, end_all: bool) -> None:
 
 def _link(made: CreatedInvitation) -> documents.Document:
     config, _ = state().configuration()
-    scheme = "http" if config.tls_certificate is None else "https"
-    own = f"{scheme}://{config.listen_host}:{config.listen_port}{config.root_path or ''}"
+    own = f"{scheme_of(config)}://{config.listen_host}:{config.listen_port}{config.root_path or ''}"
     return {"link": link_of(made, config.public_url or own), "link_expires_at": to_json(made.invitation.expires_at)}
 
 
