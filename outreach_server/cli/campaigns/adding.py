@@ -13,7 +13,7 @@ from outreach import Campaign, Outreach
 from outreach.http import document_of
 from outreach.models import LeaveOut, RecipientsAdded
 from outreach_server.cli.base import Command, actor, state, with_campaign
-from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, leave_out_of, show_audience
+from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, show_audience
 from outreach_server.cli.campaigns.importing import FILE_OPTIONS, ListFiles, opened_files
 from outreach_server.cli.lists.import_report import show_warnings
 from outreach_server.cli.output import console, echo_json_with, fields
@@ -37,7 +37,7 @@ def add_(
     A running campaign contacts them as its others. The files are read as campaigns import reads them. A number that the
     campaign has already is not contacted again.
     """
-    leave_out = leave_out_of(left_out_campaigns, left_out_days)
+    leave_out = LeaveOut(campaigns=left_out_campaigns, contacted_within_days=left_out_days)
     with opened_files(files, **given) as opened:
         show = with_campaign(campaign_id, _Addition(leave_out=leave_out, **opened).add)
         show()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -28,11 +27,6 @@ LEAVE_OUT_OPTIONS: Final = (
         help="Leave out who was contacted in the workspace within so many days, as the frequency cap counts.",
     ),
 )
-
-
-def leave_out_of(campaigns: Sequence[str], days: int | None) -> LeaveOut:
-    """Return whom the options leave out; without any the overlaps are only counted."""
-    return LeaveOut(campaigns=campaigns, contacted_within_days=days)
 
 
 def audience_document(counts: AudienceCounts | None) -> Document:

@@ -9,10 +9,10 @@ import click
 
 from outreach import Campaign, Outreach
 from outreach.http import to_json
-from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
+from outreach.models import CampaignCreated, FollowUpCreated, LeaveOut, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_campaign
-from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
+from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, show_audience
 from outreach_server.cli.output import echo_json, note, plural
 from outreach_server.cli.values import CAMPAIGN, OneOf, Reader, options, text_of
 
@@ -33,7 +33,7 @@ def clone_(campaign_id: str, name: str | None, left_out_campaigns: Sequence[str]
     """Create a campaign like another one, with its contacts; start and expiry are not copied. Nothing is sent."""
 
     async def work(engine: Outreach, campaign: Campaign) -> CampaignCreated:
-        leave_out = leave_out_of(left_out_campaigns, left_out_days)
+        leave_out = LeaveOut(campaigns=left_out_campaigns, contacted_within_days=left_out_days)
         return await engine.campaigns.clone(
             campaign.workspace_id, campaign_id, name=name, leave_out=leave_out, actor=actor()
         )
@@ -75,7 +75,7 @@ def follow_up_(
     """
 
     async def work(engine: Outreach, campaign: Campaign) -> FollowUpCreated:
-        leave_out = leave_out_of(left_out_campaigns, left_out_days)
+        leave_out = LeaveOut(campaigns=left_out_campaigns, contacted_within_days=left_out_days)
         new = NewFollowUp(results=results, include=include, name=name, body=body, leave_out=leave_out)
         return await engine.campaigns.follow_up(campaign.workspace_id, campaign_id, new, actor=actor())
 

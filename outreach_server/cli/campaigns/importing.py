@@ -19,7 +19,7 @@ from outreach.models import ForecastAssumptions, LeaveOut, PlaceholderProblem, P
 from outreach.server_support import Field, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
-from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
+from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, show_audience
 from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
@@ -103,7 +103,7 @@ def import_(
         wanted_import = _Import(
             workspace_id=workspace_id,
             wanted=wanted,
-            leave_out=leave_out_of(left_out_campaigns, left_out_days),
+            leave_out=LeaveOut(campaigns=left_out_campaigns, contacted_within_days=left_out_days),
             **opened,
         )
         show = with_engine((lambda engine: wanted_import.preview(engine, contact)) if dry_run else wanted_import.load)

@@ -12,7 +12,7 @@ from outreach.http import to_json
 from outreach.models import ContactHistory
 from outreach.reasons import describe_reason, describe_zones
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import cell, console, echo_json, fields, listing
@@ -31,8 +31,9 @@ def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
     if (phone is None) == (external_id is None):
         raise click.UsageError("Name the contact by its PHONE or by --external-id ID.")
 
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ContactHistory], Sequence[documents.Document]]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(
+        engine: Outreach, campaign: Campaign
+    ) -> tuple[Campaign, Sequence[ContactHistory], Sequence[documents.Document]]:
         try:
             found = await engine.campaigns.contact_history(
                 campaign.workspace_id, campaign_id, phone, external_id=external_id
@@ -50,7 +51,7 @@ def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
             ) from None
         return campaign, found, [await _explained(engine, campaign, one) for one in found]
 
-    campaign, found, shown = with_engine(work)
+    campaign, found, shown = with_campaign(campaign_id, work)
     if state().as_json:
         echo_json(shown)
         return

@@ -11,7 +11,7 @@ from outreach.http import to_json
 from outreach.models import PurgeResult
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
-from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
+from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_campaign, with_engine
 from outreach_server.cli.output import echo_json, note, plural
 from outreach_server.cli.problems import problem_text
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
@@ -27,8 +27,7 @@ def delete_(campaign_id: str, yes: bool) -> None:
     """
     confirm("Delete the campaign with its contacts?", yes)
 
-    async def work(engine: Outreach) -> tuple[Campaign, Campaign | None]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, Campaign | None]:
         try:
             return campaign, await engine.campaigns.delete(campaign.workspace_id, campaign_id, actor=actor())
         except Conflict as error:
@@ -39,7 +38,7 @@ def delete_(campaign_id: str, yes: bool) -> None:
                 f"{error.message} They are not closed until a server runs. {problem_text(problem, engine.now())}"
             ) from None
 
-    before, erased = with_engine(work)
+    before, erased = with_campaign(campaign_id, work)
     if state().as_json:
         document = documents.campaign(erased or before)
         echo_json({"deleted": erased is None, "erased": erased is not None, "campaign": document})
