@@ -41,6 +41,9 @@ _ADDED: Final = re.compile(r"(?:(?P<own>.*); )?also (?P<imports>import [0-9a-f-]
 
 A message that quotes an import comes before them, and a file is not named by its later id."""
 
+_TRACES: Final = re.compile(r"(?:(?:^|; )also (?:keyword|call), [0-9]{4}-[0-9]{2}-[0-9]{2})+$")
+"""How a source's own evidence ends after later opt-outs of the person."""
+
 _ALSO: Final = ", also "
 _IMPORT: Final = "import "
 _MAX_CLAIMS: Final = 6
@@ -95,17 +98,18 @@ class Unsubscribe:
         operator's entry is never weakened; but any other source replaces one of a keyword or carrier, so that START
         does not lift it. Of these two the keyword wins, because the carrier's refusal only repeats it. Imports replace
         nothing: they are added to the evidence, so that taking one back leaves all other evidence, and START leaves the
-        imports.
+        imports. A later opt-out by keyword or call that does not replace the source leaves its newest date in the
+        evidence.
         """
         if HELD in {self.scope, other.scope}:
             return _both_held(self, other) if self.scope == other.scope else _with_held(self, other)
         scope = self.scope if other.scope == self.scope else "all"
-        shown = other if _rank(other) > _rank(self) else self
+        shown, also = (other, self) if _rank(other) > _rank(self) else (_with_trace(self, other), other)
         return attrs.evolve(
             self,
             scope=scope,
             source=shown.source,
-            evidence=_with_imports(shown, self if shown is other else other),
+            evidence=_with_imports(shown, also),
             created_at=self.created_at if scope == self.scope else other.created_at,
         )
 
@@ -137,6 +141,34 @@ def imports_alone(entry: Unsubscribe) -> Unsubscribe | None:
     """Return the imports' evidence of an entry that also has another source; None if it has no imports."""
     claims = _claims_of(entry)
     return attrs.evolve(entry, source=IMPORT, evidence=_evidence_of(claims)) if claims else None
+
+
+def without_keyword_trace(entry: Unsubscribe) -> Unsubscribe:
+    """Return an entry of another source as it is without the person's later STOP."""
+    traces = _traces_of(entry)
+    return entry if traces.pop(KEYWORD, None) is None else _with_traces(entry, traces)
+
+
+def _with_trace(entry: Unsubscribe, later: Unsubscribe) -> Unsubscribe:
+    """Return an entry with the date of a later opt-out of the person by another source."""
+    if later.source not in {KEYWORD, CALL} or later.source == entry.source:
+        return entry
+    traces = _traces_of(entry)
+    newest = max(traces.get(later.source, ""), f"{later.created_at:%Y-%m-%d}")
+    return _with_traces(entry, {**traces, later.source: newest})
+
+
+def _traces_of(entry: Unsubscribe) -> dict[str, str]:
+    """Return the date of each later opt-out that the evidence of an entry names, by source."""
+    found = _TRACES.search(_own_evidence(entry) or "")
+    parts = [] if found is None else found[0].removeprefix("; ").removeprefix("also ").split("; also ")
+    return {source: on for source, _, on in (part.partition(", ") for part in parts)}
+
+
+def _with_traces(entry: Unsubscribe, traces: dict[str, str]) -> Unsubscribe:
+    own = _TRACES.sub("", _own_evidence(entry) or "")
+    parts = [*([own] if own else []), *(f"also {source}, {on}" for source, on in traces.items())]
+    return attrs.evolve(entry, evidence=_joined("; ".join(parts) or None, _claims_of(entry)))
 
 
 def _is_of_imports_alone(entry: Unsubscribe) -> bool:

@@ -135,7 +135,8 @@ async def test_a_start_lifts_nothing_that_something_else_set(storage: Storage, s
     await storage.write(lambda tx: tx.register.put(put))
     for later, body in enumerate(("START", "yes", "STOP", "START")):
         await write(storage, body, now=NOW + later * SECOND)
-        assert await entry(storage) == put
+        shown = f"by hand; also keyword, {NOW:%Y-%m-%d}" if body == "STOP" else "by hand"
+        assert await entry(storage) == attrs.evolve(put, evidence=shown)
     assert await answers(storage) == []
 
 
@@ -155,7 +156,8 @@ async def test_a_stop_widens_what_an_operator_stopped_and_never_weakens_it(
     put = make_unsubscribe(phone=PERSON, scope=scope, evidence="by hand", created_at=NOW - SECOND)
     await storage.write(lambda tx: tx.register.put(put))
     await write(storage, "STOP")
-    assert await entry(storage) == attrs.evolve(put, scope="all", created_at=NOW)
+    shown = f"by hand; also keyword, {NOW:%Y-%m-%d}"
+    assert await entry(storage) == attrs.evolve(put, scope="all", evidence=shown, created_at=NOW)
     assert bool(await answers(storage)) is confirmed
     await write(storage, "START", now=NOW + SECOND)
     assert await entry(storage) == attrs.evolve(put, scope="all", created_at=NOW)

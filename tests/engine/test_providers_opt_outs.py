@@ -1,17 +1,24 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import attrs
 import pytest
 
 from outreach.ledger.opt_out.entries import put_on_register
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import (
+    Unsubscribe,
+    UnsubscribeScope,
+    import_evidence,
+    without_import,
+    without_keyword_trace,
+)
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
+from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from tests.engine.given import call_event, given_active, given_dispatch, receipt, report, reread, settle
 from tests.engine.writing import PERSON, answers, entry, write
@@ -186,7 +193,38 @@ def test_an_entry_only_grows(
     merged = entries[0].merged(entries[1])
     scope, source, later = wanted
     assert (merged.scope, merged.source, merged.created_at) == (scope, source, NOW + later * TICK)
-    assert merged.evidence == f"of {source}"
+    is_traced = known[1] == "operator" and other[1] == "keyword"
+    assert merged.evidence == f"of {source}" + (f"; also keyword, {NOW:%Y-%m-%d}" if is_traced else "")
+
+
+@pytest.mark.parametrize("source", ["keyword", "call"])
+@pytest.mark.parametrize("first", ["by hand", None])
+def test_a_later_opt_out_of_the_person_stays_visible(source: str, first: str | None) -> None:
+    """One date for each source, the newest, beside the operator's evidence and the imports; a START takes its own."""
+    put = make_unsubscribe(phone=PERSON, source="operator", evidence=first, created_at=NOW)
+    said = attrs.evolve(put, source=source, evidence="no more")
+    days = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 30)]
+    found = put
+    for day in days:
+        found = found.merged(attrs.evolve(said, created_at=day))
+    text = f"also {source}, 2026-11-30"
+    assert found == attrs.evolve(put, evidence=f"{first}; {text}" if first else text)
+    assert found.merged(attrs.evolve(said, created_at=days[0])) == found
+    evidence = import_evidence(import_id := new_id(), 2, "a.csv")
+    with_import = found.merged(attrs.evolve(put, source="import", evidence=evidence))
+    assert with_import.evidence == f"{found.evidence}; also {evidence}"
+    assert with_import.merged(attrs.evolve(said, created_at=days[1])) == with_import
+    assert without_import(with_import, import_id) == found
+    assert without_keyword_trace(found) == (put if source == "keyword" else found)
+
+
+def test_a_start_leaves_what_the_person_said_in_a_call() -> None:
+    """Each source leaves its date; evidence that names no STOP stays as it is."""
+    put = make_unsubscribe(phone=PERSON, source="operator", evidence="by hand", created_at=NOW)
+    assert without_keyword_trace(put) == put
+    found = put.merged(attrs.evolve(put, source="call")).merged(attrs.evolve(put, source="keyword"))
+    assert found.evidence == f"by hand; also call, {NOW:%Y-%m-%d}; also keyword, {NOW:%Y-%m-%d}"
+    assert without_keyword_trace(found).evidence == f"by hand; also call, {NOW:%Y-%m-%d}"
 
 
 async def test_a_start_lifts_a_carriers_entry_once_the_stop_has_arrived(storage: Storage) -> None:

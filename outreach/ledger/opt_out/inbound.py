@@ -25,7 +25,7 @@ from outreach.models.base import CarrierName
 from outreach.models.message import InboundMessage, Message
 from outreach.models.settings import ReplyPurpose
 from outreach.models.states import MessageStatus, WorkspaceMode
-from outreach.models.unsubscribe import KEYWORD, Unsubscribe, imports_alone
+from outreach.models.unsubscribe import KEYWORD, Unsubscribe, imports_alone, without_keyword_trace
 from outreach.models.work import IdempotencyRecord
 from outreach.models.workspace import Workspace
 from outreach.protocols.adapter import InboundMessageEvent
@@ -263,7 +263,12 @@ def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, 
     if release_number(tx, message.workspace_id, message.from_number, now=now):
         # The START also answers the message under review.
         return False
-    if entry is None or entry.source != KEYWORD:
+    if entry is None:
+        return False
+    if entry.source != KEYWORD:
+        left = without_keyword_trace(entry)
+        if left != entry:
+            tx.register.put(left)
         return False
     imported = imports_alone(entry)
     if imported is not None:
