@@ -56,6 +56,15 @@ class Table:
             for row in self._rows.query(name, kind, workspace_id=workspace_id, phone=form, **values)
         ]
 
+    def _persons_among(
+        self, name: str, *kinds: Kind[Any], workspace_id: str, phones: Collection[str], **values: Value
+    ) -> frozenset[str]:
+        """Return those of the numbers of which a query by the parameter `phones` returns any form."""
+        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
+        wanted = json_list({form for each in forms.values() for form in each})
+        found = {row[0] for row in self._rows.query(name, *kinds, workspace_id=workspace_id, phones=wanted, **values)}
+        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))
+
     def _rows_of_person(
         self, name: str, kind: Kind[Any], workspace_id: str, phone: str, *, after: Place | None, limit: int
     ) -> list[Row]:

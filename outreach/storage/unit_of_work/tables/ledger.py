@@ -188,17 +188,10 @@ class Dispatches(Table):
 
     def contacted(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
         """Return those of the numbers (at most 1,000) to whose person `sent_to` has a request after a moment."""
-        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
-        rows = self._rows.query(
-            "dispatches.contacted",
-            DISPATCHES,
-            MESSAGES,
-            workspace_id=workspace_id,
-            phones=json_list({form for each in forms.values() for form in each}),
-            since=format_timestamp(since),
+        at = format_timestamp(since)
+        return self._persons_among(
+            "dispatches.contacted", DISPATCHES, MESSAGES, workspace_id=workspace_id, phones=phones, since=at
         )
-        found = {row[0] for row in rows}
-        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))
 
     def dialled_spelling(self, workspace_id: str, phone: str) -> str:
         """Return the spelling of a number that was dialled last; the number itself if none was."""
@@ -555,16 +548,8 @@ class Inbound(Table):
 
     def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that have written at or after a moment."""
-        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
-        rows = self._rows.query(
-            "inbound.senders_among",
-            INBOUND,
-            workspace_id=workspace_id,
-            phones=json_list({form for each in forms.values() for form in each}),
-            since=format_timestamp(since),
-        )
-        wrote = {row[0] for row in rows}
-        return frozenset(phone for phone, each in forms.items() if not wrote.isdisjoint(each))
+        at = format_timestamp(since)
+        return self._persons_among("inbound.senders_among", INBOUND, workspace_id=workspace_id, phones=phones, since=at)
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""

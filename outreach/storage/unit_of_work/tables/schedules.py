@@ -8,7 +8,7 @@ from datetime import datetime
 from outreach.core.clock import format_timestamp
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, DISPATCHES, OCCURRENCES, RECIPIENTS, SCHEDULES
-from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 
@@ -69,17 +69,11 @@ class Occurrences(Table):
         self, workspace_id: str, schedule_id: str, phones: Collection[str], *, since: datetime
     ) -> frozenset[str]:
         """Return those of the numbers (at most 1,000) to whose person runs have a request since a moment, or will."""
-        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
-        rows = self._rows.query(
+        return self._persons_among(
             "occurrences.contacted",
-            DISPATCHES,
-            OCCURRENCES,
-            CAMPAIGNS,
-            RECIPIENTS,
+            *(DISPATCHES, OCCURRENCES, CAMPAIGNS, RECIPIENTS),
             workspace_id=workspace_id,
+            phones=phones,
             schedule_id=schedule_id,
-            phones=json_list({form for each in forms.values() for form in each}),
             since=format_timestamp(since),
         )
-        found = {row[0] for row in rows}
-        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))

@@ -10,7 +10,7 @@ from outreach.core.clock import format_timestamp
 from outreach.models.base import Channel
 from outreach.models.unreachable import UnreachableNumber
 from outreach.storage.unit_of_work.kinds import UNREACHABLE_NUMBERS
-from outreach.storage.unit_of_work.tables.base import Table, json_list
+from outreach.storage.unit_of_work.tables.base import Table
 
 
 class UnreachableNumbers(Table):
@@ -44,16 +44,9 @@ class UnreachableNumbers(Table):
         """Return those of the numbers (at most 1,000) whose person is unreachable on a channel."""
         if not phones:
             return frozenset()
-        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
-        rows = self._rows.query(
-            "unreachable.among",
-            UNREACHABLE_NUMBERS,
-            workspace_id=workspace_id,
-            channel=channel,
-            phones=json_list({form for each in forms.values() for form in each}),
+        return self._persons_among(
+            "unreachable.among", UNREACHABLE_NUMBERS, workspace_id=workspace_id, phones=phones, channel=channel
         )
-        found = {row[0] for row in rows}
-        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))
 
     def delete_old(self, workspace_id: str, before: datetime, *, limit: int) -> int:
         """Delete up to `limit` that were reported before a moment; return how many."""
