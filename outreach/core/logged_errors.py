@@ -28,12 +28,15 @@ _MAX_WORDS: Final = 2000
 _CAUSE: Final = "The above exception was the direct cause of the following exception:"
 _CONTEXT: Final = "During handling of the above exception, another exception occurred:"
 
+_KEPT_FILES: Final = r"\.(?:db|pem|py|toml|dispatch-note|dispatch-position)"
+"""Endings of files whose paths are no secret, and that an operator has to find."""
+
 _MASKED: Final = re.compile(
     # An id, an address, a date, the path of a file, or a quoted name or path: they stay.
     r"(?P<kept>\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
     r"|(?<!\d\.)\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.\d)|\b\d{4}-\d\d-\d\d\b"
-    r"|/[^\s\"']*\.(?:db|pem|py|toml)\b"
-    r"|(?<!\w)(?P<name_quote>[\"'])(?:[a-z_]+|[^\"'\n]*[/\\][\w.-]+\.(?:db|pem|py|toml))(?P=name_quote)(?!\w))"
+    rf"|/[^\s\"']*{_KEPT_FILES}\b"
+    rf"|(?<!\w)(?P<name_quote>[\"'])(?:[a-z_]+|[^\"'\n]*[/\\][\w.-]+{_KEPT_FILES})(?P=name_quote)(?!\w))"
     # Up to the quote, or to where the words were cut; an apostrophe within a word is no quote.
     r"|(?P<quoted>\"(?:\\.|[^\"\\])*(?:\"|\\?\Z)|(?<!\w)'(?:\\.|[^'\\]|'(?=\w))*(?:'|\\?\Z))"
     r"|(?P<digits>\+?(?:\d{5,}|\d(?:[\s().\-/\u2010-\u2015]{0,3}\d){6,}))"

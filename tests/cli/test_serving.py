@@ -135,6 +135,7 @@ def test_the_next_free_port_is_taken() -> None:
         ("127.0.0.1", socket.AF_INET, "http://127.0.0.1:"),
         ("0.0.0.0", socket.AF_INET, "http://127.0.0.1:"),  # noqa: S104 - it listens for a moment
         ("::1", socket.AF_INET6, "http://[::1]:"),
+        ("[::1]", socket.AF_INET6, "http://[::1]:"),
     ],
 )
 def test_the_url_can_be_opened(host: str, family: int, url: str) -> None:

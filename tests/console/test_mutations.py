@@ -81,7 +81,7 @@ def checks() -> Iterator[Mutation]:
         sessions,
     )
     yield Mutation(pages / "register.py", "not is_typed(", "None is is_typed(", people)
-    yield Mutation(pages / "unknown.py", "> _SHARE * int(shown)", "> 1e9", people)
+    yield Mutation(pages / "unknown.py", "> _SHARE * shown", "> 1e9", people)
     yield Mutation(pages / "thread.py", "and not _is_sent(items, body)", "and False", people)
     yield Mutation(
         CONSOLE / "live/stream.py", "if not await self._may_go_on():", "if False:", "tests/console/test_live.py"

@@ -271,6 +271,7 @@ def test_describing_an_error_never_fails_and_has_an_end() -> None:
         ("No answer of 192.168.100.123.", None),
         ("port 65000", "port *****"),
         ("outreach-server --database sqlite:////data/2026112210/o.db db migrate", None),
+        ("The high-water mark '/state 20261122/outreach-1a2b.dispatch-note' cannot be written.", None),
         (
             "'/data 20261122/o.db' is gone: https://example.com/+4915123456789",
             "'/data 20261122/o.db' is gone: https://example.com/+***********89",

@@ -82,6 +82,12 @@ def test_the_service_waits_for_what_the_server_promises() -> None:
     assert SERVICE["Type"] == ["notify"]
 
 
+def test_the_service_is_started_again_for_as_long_as_it_fails() -> None:
+    """By default systemd gives a unit up that fails five times within ten seconds."""
+    assert SERVICE["Restart"] == ["always"]
+    assert SERVICE["StartLimitIntervalSec"] == ["0"]
+
+
 def test_the_service_and_its_socket_and_both_proxies_agree_on_a_path() -> None:
     """And on a directory that stays while the service restarts."""
     assert unit("outreach.socket")["ListenStream"] == [SOCKET]

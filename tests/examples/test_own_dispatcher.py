@@ -30,7 +30,7 @@ def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[DispatcherFactory
 @pytest.mark.nightly("the contract suites of examples")
 def test_it_keeps_the_contract(tmp_path: Path) -> None:
     """By the suite that ships, as the example runs it."""
-    assert "31 passed" in suite("own_dispatcher", tmp_path)
+    assert "39 passed" in suite("own_dispatcher", tmp_path)
 
 
 async def test_an_engine_sends_by_a_dispatcher_of_ones_own(

@@ -35,7 +35,7 @@ from outreach.errors import (
 )
 from outreach.ledger.leases import leases
 from outreach.models.work import DatabaseHome
-from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite import SqliteStorage, copying, schema
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import free_name, restore
@@ -649,3 +649,21 @@ def test_each_problem_of_the_stored_data_is_a_line(quick: bool, tmp_path: Path) 
         problems = integrity_problems(raw, quick=quick)
     assert len(problems) > 1
     assert all(problem.isprintable() for problem in problems)
+
+
+def test_a_full_disk_of_a_copy_is_not_called_that_of_the_database(tmp_path: Path) -> None:
+    """The copy may lie on another one; nothing of it is left."""
+
+    class Full(sqlite3.Connection):
+        def backup(self, *_: object, **__: object) -> None:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+    draft = tmp_path / "copy.db"
+    with (
+        closing(sqlite3.connect(":memory:", factory=Full, isolation_level=None)) as source,
+        pytest.raises(StorageError, match=r"^The disk of the copy .*copy\.db' is full: make room\.$"),
+    ):
+        copying.copy_database(source, draft)
+    assert not draft.exists()

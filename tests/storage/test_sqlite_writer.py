@@ -20,6 +20,7 @@ from outreach.protocols.storage import Within
 from outreach.storage.base import writer
 from outreach.storage.sqlite import SqliteStorage, thread
 from outreach.storage.sqlite import storage as connect
+from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.thread import BUSY_SECONDS
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from tests.storage.conftest import Gate, settle
@@ -478,3 +479,12 @@ async def test_errors_do_not_hold_on_to_what_they_failed_with(sqlite_storage: Sq
 
 async def _write_bulk(storage: SqliteStorage, operation: Callable[[Transaction], None]) -> None:
     await storage.write(operation, bulk=True)
+
+
+def test_a_disk_without_room_for_the_shared_memory_is_reported_as_full() -> None:
+    """SQLite calls it an I/O error; others stay one."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR_SHMSIZE, "SQLITE_IOERR_SHMSIZE"
+    assert "Make room" in translate(error).message
+    error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR_READ, "SQLITE_IOERR_READ"
+    assert "reports an error while reading or writing" in translate(error).message

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.base.progress import Progress
-from outreach.storage.sqlite.errors import is_damage, translate
+from outreach.storage.sqlite.errors import is_damage, primary_code, translate
 
 _APPLICATION_ID: Final = 0x4F757441
 """`OutA`, as `PRAGMA application_id` in the file's header: backups and `VACUUM` keep it, and `file` shows it."""
@@ -159,6 +159,8 @@ def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress
         sync(draft)
     except sqlite3.Error as error:
         remove(draft)
+        if primary_code(error) == sqlite3.SQLITE_FULL:
+            raise StorageError(f"The disk of the copy {str(draft)!r} is full: make room.") from error
         raise StorageError(f"The copy {str(draft)!r} cannot be written. {translate(error).message}") from error
     except OSError as error:
         remove(draft)

@@ -18,6 +18,8 @@ _MESSAGES: Final = {
     sqlite3.SQLITE_BUSY: "The database is locked by another process that has been writing for long. Try again.",
     sqlite3.SQLITE_LOCKED: "The database is locked by another process that has been writing for long. Try again.",
     sqlite3.SQLITE_FULL: "The disk that the database is on is full. Make room; nothing that was committed is lost.",
+    sqlite3.SQLITE_IOERR_SHMSIZE: "The disk that the database is on is probably full. Make room; nothing that was "
+    "committed is lost.",
     sqlite3.SQLITE_READONLY: "The database cannot be written: the file, its directory or the disk is read-only, "
     "or an operation that only reads tried to write.",
     sqlite3.SQLITE_CORRUPT: "The database is damaged. Restore it from a backup.",
@@ -50,7 +52,8 @@ def as_caller_error(error: BaseException) -> BaseException:
 def translate(error: sqlite3.Error) -> StorageError:
     """Return the storage error for a driver's error, which is its cause."""
     code = primary_code(error)
-    message = _MESSAGES.get(code, "The database cannot be used.")
+    extended = getattr(error, "sqlite_errorcode", 0)
+    message = _MESSAGES.get(extended) or _MESSAGES.get(code, "The database cannot be used.")
     translated = _kind(code)(f"{message} ({name_of(error)}: {error})")
     translated.__cause__ = error
     return translated

@@ -61,12 +61,14 @@ _NEIGHBOURS: Final = 20
 def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
     """Return a listening socket; port 0 is any free one, and messages name the option that chose the port.
 
+    An IPv6 address may stand in brackets, as in a URL.
+
     Raises:
         click.ClickException: The host is not an address of this machine, or the port is taken or not allowed.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host.removeprefix("[").removesuffix("]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (socket.gaierror, UnicodeError) as error:
         raise click.ClickException(f"{host!r} is not an address of this machine: {error}.") from None
