@@ -490,6 +490,10 @@ class Vault:
             )
         return None
 
+    def is_given(self) -> bool:
+        """Return whether the environment names a place of the key."""
+        return isinstance(self._source, GivenKeys | KeyFile)
+
     def makes_key(self) -> bool:
         """Return whether a key is made at the next encryption, because there is none."""
         return self._source.makes_one()

@@ -129,8 +129,8 @@ EngineCode = Literal[
         PostgreSQL server has taken over or was set back; its campaigns pause at the next start
     key_exposed (critical): others may read the key file beside the database, and the key comes from that file: the
         engine refuses it
-    key_not_usable (critical): accounts are connected, and there is no key that opens them; `FILE` is your copy of the
-        key
+    key_not_usable (critical): the key that is given is none, or no key opens the accounts that are connected; `FILE` is
+        your copy of the key
     no_dispatcher (critical, warning): no process has sent from this database lately; a warning if nothing is to be
         sent
     number_held (warning): somebody wrote what may be an opt-out: a person has to decide

@@ -77,6 +77,18 @@ async def test_more_accounts_than_are_listed_are_reported_by_the_key_alone(
     assert [one.code for one in found.findings] == [code]
 
 
+@pytest.mark.parametrize("variable", ["OUTREACH_SECRET_KEY", "OUTREACH_SECRET_KEY_FILE"])
+async def test_a_given_key_that_is_none_is_found_without_accounts(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server starts without its console; where no key is given, nothing needs one yet."""
+    async with Outreach.open(f"sqlite:///{tmp_path / 'outreach.db'}") as engine:
+        assert "key_not_usable" not in {one.code for one in (await engine.diagnose(network=False)).findings}
+    monkeypatch.setenv(variable, "not-a-key")
+    async with Outreach.open(f"sqlite:///{tmp_path / 'outreach.db'}") as engine:
+        assert "key_not_usable" in {one.code for one in (await engine.diagnose(network=False)).findings}
+
+
 async def test_a_server_may_run_meanwhile(system: System) -> None:
     """It dispatches from the same file, and goes on."""
     async with Outreach.open(f"sqlite:///{system.database}", dispatch=True, config=system.config) as engine:

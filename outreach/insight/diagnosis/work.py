@@ -40,14 +40,18 @@ and requests in doubt count when their deadline is over."""
 
 
 def of_status(status: EngineStatus, vault: Vault) -> Iterator[Problem]:
-    """Yield the problems of the status of all workspaces, and that no credentials can be decrypted."""
-    no_key = vault.problem() if status.accounts else None
+    """Yield the problems of the status of all workspaces, and that no credentials can be decrypted.
+
+    Without accounts nothing needs a key, but one that is given has to be one: the console's forms need it too.
+    """
+    no_key = vault.problem() if status.accounts or vault.is_given() else None
     unusable = {account.id for account in status.accounts if account.installed}
-    if no_key is not None and unusable:
+    if no_key is not None and (unusable or vault.is_given()):
         connecting = [command for one in status.findings if one.path in unusable for command in one.commands]
         # Only where a key is made can an account be connected without the one that is missing.
         commands = [*no_key.commands, *(connecting if vault.makes_key() else ())]
-        yield attrs.evolve(no_key, message=f"No account can be used. {no_key.message}", commands=commands)
+        lacks = "No account can be used." if unusable else "No console is shown, and no account can be connected."
+        yield attrs.evolve(no_key, message=f"{lacks} {no_key.message}", commands=commands)
     for one in status.findings:
         if one.code in _SUBJECTS and (no_key is None or one.path not in unusable):
             yield attrs.evolve(one, path=_SUBJECTS[one.code].format(one.path))
