@@ -123,11 +123,13 @@ class StoredEndpoint:
 
     async def open(self) -> OpenedEndpoint | None:
         """Take the lease; see the protocol."""
-        now, stored, place = self._stored.clock.now(), self._stored, self._place
+        stored, place = self._stored, self._place
         taken = await stored.storage.write(
             Within(
                 [place.workspace_id],
-                lambda tx: webhooks.take(tx, place.workspace_id, place.id, stored.holder, lease=LEASE, now=now),
+                lambda tx: webhooks.take(
+                    tx, place.workspace_id, place.id, stored.holder, lease=LEASE, now=stored.clock.now()
+                ),
             )
         )
         if taken is None:
@@ -138,7 +140,7 @@ class StoredEndpoint:
             id=webhook.id,
             url=webhook.url,
             concurrency=webhook.concurrency,
-            secrets=stored.secrets(cursor, now),
+            secrets=stored.secrets(cursor, stored.clock.now()),
             position=cursor.position,
             health=EndpointHealth(
                 consecutive_failures=cursor.failures, failing_since=cursor.failing_since, next_probe_at=cursor.probe_at

@@ -11,6 +11,7 @@ import attrs
 
 from outreach.ledger.campaigns.trail import record_webhook_disabled
 from outreach.ledger.common import record_audit
+from outreach.ledger.leases.clock_steps import NODES_DIFFER
 from outreach.ledger.subscriptions import events_between
 from outreach.ledger.webhook_contents import contents_of
 from outreach.models.database import WebhookLag
@@ -104,7 +105,7 @@ def is_free(cursor: WebhookCursor, holder: str, *, lease: timedelta, now: dateti
     if cursor.holder in {None, holder} or cursor.held_until is None:
         return True
     # A lease that ends too late was written before the clock was set back.
-    return not timedelta() < cursor.held_until - now <= lease
+    return not timedelta() < cursor.held_until - now <= lease + NODES_DIFFER
 
 
 def wanted_after(

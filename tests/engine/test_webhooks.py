@@ -19,7 +19,7 @@ from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.tenants import account_rekeying
 from outreach.services.tenants.webhooks import signing_secrets
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import NOW, make_webhook, make_webhook_attempt, make_webhook_hold
+from outreach.testing.builders import NOW, make_webhook, make_webhook_attempt, make_webhook_cursor, make_webhook_hold
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE
 from tests.engine.conftest import OpenStorage
@@ -408,3 +408,11 @@ async def test_a_feed_that_is_far_ahead_is_not_read_to_its_end(
         for number in range(10):
             await engine.unsubscribes.add(place, f"+1212555000{number}")
         assert (await engine.figures()).webhook_lags == {other: (4, 0.0)}
+
+
+def test_a_lease_that_was_taken_a_moment_later_by_the_clock_is_held() -> None:
+    """Clocks differ, and a write waits for its turn; a lease that ends far too late was taken before a clock step."""
+    lease, moment = timedelta(seconds=5), timedelta(milliseconds=8)
+    for ahead, free in ((-lease, True), (-moment, False), (moment, False), (timedelta(minutes=2), True)):
+        cursor = make_webhook_cursor(holder="one", held_until=NOW + ahead + lease)
+        assert ledger.is_free(cursor, "another", lease=lease, now=NOW) is free

@@ -38,7 +38,7 @@ _MAX_ROWS: Final = 200
 _BEFORE: Final = timedelta(microseconds=1)
 """Shifts what was made before a step before all that was made since, so that requests keep their order."""
 
-_NODES_DIFFER: Final = timedelta(minutes=1)
+NODES_DIFFER: Final = timedelta(minutes=1)
 """A time that is less far ahead may be another node's, by a clock that this one does not follow yet."""
 
 _TRUSTED_AFTER: Final = timedelta(hours=1)
@@ -127,7 +127,7 @@ def latest_time(tx: Transaction, noted: datetime, now: datetime) -> datetime:
     """
     if noted <= now:
         return noted
-    since = _steady_since(tx, now) if noted > now + _NODES_DIFFER else None
+    since = _steady_since(tx, now) if noted > now + NODES_DIFFER else None
     return now if since is None else min(since, now)
 
 
