@@ -236,14 +236,15 @@ class DeliveryQueue:
         return {number: event and attrs.evolve(event) for number, event in changed.items()}
 
     def _take_probe(self, now: datetime) -> QueuedEvent | None:
-        """Return the event that was tried least often, the oldest of these.
+        """Return a test that nobody has tried yet, else the event that was tried least often, the oldest of these.
 
         Always the oldest one could be an event that the endpoint refuses for its own sake: it would stay down.
         """
         if self._sent or (self.health.next_probe_at is not None and now < self.health.next_probe_at):
             return None
         heads = [events[0] for events in self._keys.values()]
-        refused = [one for one in heads if one.attempts] or heads
+        tests = [one for one in heads if one.number <= 0 and not one.attempts]
+        refused = tests or [one for one in heads if one.attempts] or heads
         self._probe = min(refused, key=lambda one: (one.attempts, one.number), default=None)
         return None if self._probe is None else self._take(self._probe)
 

@@ -22,6 +22,7 @@ from outreach.models import NewWebhook, Webhook, WebhookReplay, WebhookUpdate
 from outreach.models.webhook import WebhookHold
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.rules.webhook_queue import EndpointHealth
+from outreach.rules.webhooks import DOWN_AFTER
 from outreach.testing.fault_server import Answer, FaultServer
 
 pytestmark = pytest.mark.anyio
@@ -101,6 +102,27 @@ async def test_a_test_is_delivered_beside_the_events(tmp_path: Path) -> None:
         await engine.webhooks.pause(workspace, made.webhook.id)
         with pytest.raises(Conflict, match="paused"):
             await engine.webhooks.test(workspace, made.webhook.id)
+
+
+async def test_a_test_of_an_endpoint_that_is_down_is_its_next_probe(tmp_path: Path) -> None:
+    """A person who has mended the receiver learns so at once, and then everything comes."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with (
+        FaultServer(lambda _: Answer(status=500)) as server,
+        Outreach.open(url, dispatch=True, config=CONFIG) as engine,
+    ):
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        webhook = (await engine.webhooks.create(workspace, NewWebhook(url=server.url, concurrency=1))).webhook
+        for number in range(DOWN_AFTER):
+            await opt_out(engine, workspace, number)
+        await until(server, DOWN_AFTER)
+        await free(engine, webhook)
+        assert (await engine.webhooks.cursor(workspace, webhook.id)).probe_at is not None
+        server.answer = lambda _: Answer(status=204)
+        sent = len(server.requests)
+        await engine.webhooks.test(workspace, webhook.id)
+        await until(server, sent + 1 + DOWN_AFTER)
+        assert json.loads(server.requests[sent].body)["type"] == "webhook.test"
 
 
 async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_id(tmp_path: Path) -> None:

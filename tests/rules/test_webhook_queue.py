@@ -226,3 +226,20 @@ def test_nothing_is_lost_and_order_holds_within_each_key_over_restarts(seed: int
     for numbers in delivered.values():
         first = list(dict.fromkeys(numbers))
         assert first == sorted(first)
+
+
+def test_a_test_is_the_next_probe_of_an_endpoint_that_is_down() -> None:
+    """A person waits for its answer; after it has failed, other events are probes too."""
+    down = EndpointHealth(consecutive_failures=DOWN_AFTER, failing_since=NOW, next_probe_at=NOW)
+    held = [QueuedEvent(number=number, key=str(number), attempts=1, held=True) for number in (1, 2)]
+    test = QueuedEvent(number=-1, key="test", next_at=NOW, held=True)
+    queue = DeliveryQueue(position=2, health=down, held=[*held, test])
+    probes, now = [], NOW
+    for _ in range(3):
+        probe = queue.take(now)
+        assert probe is not None
+        probes.append(probe.number)
+        queue.fail(probe, now, draw=0.5)
+        assert queue.health.next_probe_at is not None
+        now = queue.health.next_probe_at
+    assert probes == [-1, -1, 1]

@@ -192,8 +192,11 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
                 first_at=now,
             )
             tx.webhook_holds.put(test)
+            cursor = _cursor_of(tx, webhook)
+            # An endpoint that is down may have been mended: the test is its next probe.
+            probe_at = None if cursor.probe_at is None else min(cursor.probe_at, now)
             # By which the processes that deliver see that there is something.
-            tx.webhook_cursors.put(attrs.evolve(_cursor_of(tx, webhook), updated_at=now))
+            tx.webhook_cursors.put(attrs.evolve(cursor, probe_at=probe_at, updated_at=now))
             self._record(tx, "test", webhook, now, actor)
             return webhook
 
