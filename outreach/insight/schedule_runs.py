@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
@@ -22,13 +22,14 @@ from outreach.errors import (
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.campaigns.transitions import withdraw_run
 from outreach.ledger.common import campaign_of, workspace_of
-from outreach.ledger.schedules import RunTaken, record_decided, record_left_out, record_made, require_due
+from outreach.ledger.leases.clock_steps import is_ahead, is_too_early
+from outreach.ledger.schedules import TOO_EARLY, RunTaken, record_decided, record_left_out, record_made, require_due
 from outreach.models.campaign import Campaign, CampaignCreated, Recipient
 from outreach.models.preflight import Preflight
-from outreach.models.schedule import Occurrence, Schedule
+from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
 from outreach.models.states import UNSTARTED_STATUSES
 from outreach.protocols.storage import Within
-from outreach.rules.schedules import MISSED, amount_of, due_time, not_again_since, obstacle, timing
+from outreach.rules.schedules import LEAD, MISSED, amount_of, due_time, not_again_since, obstacle, timing
 from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import IdempotencyGuard
@@ -39,6 +40,9 @@ _Decided = Literal["started", "blocked"]
 
 _MOST: Final = 20
 """Things that are done for a schedule in one slice."""
+
+_HEARTBEATS: Final = timedelta(seconds=5)
+"""After a time that no heartbeat confirms yet a schedule is looked at again."""
 
 _REFUSALS: Final = (InvalidRequest, NotFound, Conflict, SmsCampaignsDisabled, WorkspaceUnavailable)
 """Errors of a creation or a start that no repetition would change."""
@@ -81,7 +85,11 @@ class ScheduleRuns:
         for _ in range(_MOST):
             now = self._context.now()
             try:
-                schedule, made, before = await self._context.storage.read(partial(_read_run, workspace_id, schedule_id))
+                if await self._context.storage.read(partial(is_ahead, now=now)):
+                    return now + _HEARTBEATS
+                schedule, made, before = await self._context.storage.read(
+                    partial(_read_run, workspace_id, schedule_id, now)
+                )
                 if schedule is None:
                     return None
                 if not await self._advance(schedule, made, before, now):
@@ -159,18 +167,26 @@ class ScheduleRuns:
             return
         # One that a person asked for is as late as it is: the last of the rule is another one.
         if made.at == schedule.last_at and timing(schedule, made.at, now) == "missed":
-            await self._context.storage.write(
-                Within(
-                    [workspace_id],
-                    lambda tx: withdraw_run(tx, made, run, state="missed", why=MISSED, now=now, actor=ENGINE),
-                )
-            )
+            await self._withdraw(made, run, "missed", MISSED, now)
+            return
+        if is_too_early(made, now):
+            await self._withdraw(made, run, "skipped", TOO_EARLY, now)
             return
         found = await self._preflight(workspace_id, run_id)
         why = await self._context.storage.read(partial(_obstacle_of, schedule, made, run, found))
         if why is None:
             why = await self._started(run)
         await self._record(made, "started" if why is None else "blocked", why, found)
+
+    async def _withdraw(
+        self, made: Occurrence, run: Campaign, state: OccurrenceState, why: Problem, now: datetime
+    ) -> None:
+        await self._context.storage.write(
+            Within(
+                [made.workspace_id],
+                lambda tx: withdraw_run(tx, made, run, state=state, why=why, now=now, actor=ENGINE),
+            )
+        )
 
     async def _started(self, run: Campaign) -> Problem | None:
         """Start a campaign, unless it has changed since it was looked at; return why that was refused, if it was."""
@@ -239,13 +255,13 @@ class _RunGuard(IdempotencyGuard[CampaignCreated]):
 
 
 def _read_run(
-    workspace_id: str, schedule_id: str, tx: Transaction
+    workspace_id: str, schedule_id: str, now: datetime, tx: Transaction
 ) -> tuple[Schedule | None, Occurrence | None, Campaign | None]:
     """Return a schedule, its run that was made and not decided about, and the campaign of its latest one.
 
-    A campaign that waits for a person to start it does not count.
+    A campaign that waits for a person to start it does not count, nor one that waits since the clock was set back.
     """
-    last = tx.occurrences.last_with_campaign(workspace_id, schedule_id)
+    last = tx.occurrences.last_with_campaign(workspace_id, schedule_id, until=now + LEAD)
     campaign = None if last is None else tx.campaigns.get(workspace_id, last.run_id or "")
     if last is not None and last.state != "started" and campaign is not None and campaign.status in UNSTARTED_STATUSES:
         campaign = None

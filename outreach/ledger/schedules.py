@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -11,15 +12,23 @@ import attrs
 from outreach.errors import Conflict, Problem
 from outreach.ledger.common import record_audit
 from outreach.models.campaign import Campaign
-from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
+from outreach.models.schedule import Occurrence, OccurrenceState, PlannedRun, Schedule
 from outreach.models.states import CampaignStatus, TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import WorkUnit
 from outreach.rules.holidays import closed_dates, extend_calendar
-from outreach.rules.schedules import LEAD, advanced, due_time, planned, settled, timing
+from outreach.rules.recurrence import runs_after
+from outreach.rules.schedules import LEAD, due_time, settled, timing
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 
 REPLANNED: Final = Problem(code="replanned", message="The schedule was changed before this run began.")
 """Why a run whose campaign was made is left out: its time is in the plan no more."""
+
+TOO_EARLY: Final = Problem(code=REPLANNED.code, message="Its campaign was made while the clock was ahead.")
+"""Why a run whose campaign was made is left out until its time comes."""
+
+_MOMENT: Final = timedelta(microseconds=1)
+_MAX_LATE: Final = 20
+"""So many of the last runs are looked at for some that may still be made late."""
 
 
 class RunTaken(Conflict):
@@ -49,14 +58,44 @@ def require_no_schedule(tx: Transaction, campaign: Campaign) -> None:
             )
 
 
-def replan(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
-    """Return a schedule as it goes on after a person's change."""
-    found = planned(schedule, now, closed_days(tx, schedule, now))
+def runs_to_come(tx: Transaction, schedule: Schedule, after: datetime, now: datetime) -> Iterator[PlannedRun]:
+    """Iterate over the runs of a schedule after a moment that are not over, in order: none is repeated.
+
+    A clock that was set back brings none back, but those that are not missed by the corrected clock.
+    """
+    for one in runs_after(schedule, after, closed_days(tx, schedule, now)):
+        known = tx.occurrences.get(schedule.workspace_id, schedule.id, one.at)
+        if known is None or known.reason == REPLANNED.code or _is_missed_wrongly(schedule, known, now):
+            yield one
+
+
+def _is_missed_wrongly(schedule: Schedule, run: Occurrence, now: datetime) -> bool:
+    return run.state == "missed" and timing(schedule, run.at, now) != "missed"
+
+
+def replan(tx: Transaction, schedule: Schedule, now: datetime, *, after: datetime | None = None) -> Schedule:
+    """Return a schedule as it goes on after a person's change, or a moment; by default after now."""
+    found = _with_next(tx, schedule, after or now, now)
     if found.state == "ended" and found.next_at is not None:
         found = attrs.evolve(found, state="active", reason=None)
     elif found.state == "active" and found.next_at is None and found.run_now_at is None:
         found = attrs.evolve(found, state="ended", reason="no_further_run")
     return found
+
+
+def replan_after_clock_step(tx: Transaction, schedule: Schedule, now: datetime) -> None:
+    """Plan the runs again that a clock which was ahead has passed over."""
+    made = now + LEAD + _MOMENT
+    lately = tx.occurrences.page(schedule.workspace_id, schedule.id, before=made, limit=_MAX_LATE)
+    missed = [one.at for one in lately if _is_missed_wrongly(schedule, one, now)]
+    last_at = next((one.at for one in lately if one.at not in missed), None)
+    schedule = attrs.evolve(schedule, last_at=last_at)
+    found = replan(tx, schedule, now, after=min([now, *(at - _MOMENT for at in missed)]))
+    if found.next_at is None or (schedule.next_at is not None and schedule.next_at <= found.next_at):
+        # A run that is late is still to be made.
+        found = schedule
+    asked = None if found.run_now_at is None else min(found.run_now_at, now)
+    put(tx, attrs.evolve(found, run_now_at=asked, updated_at=min(found.updated_at, now)), now)
 
 
 def note_new_holidays(tx: Transaction, template: Campaign, now: datetime) -> None:
@@ -115,7 +154,7 @@ def record_made(
     """
     known = require_due(tx, schedule, at)
     _insert(tx, known, at, state="made", run_id=run.id, contacts=contacts, now=now)
-    put(tx, advanced(known, at, closed_days(tx, known, now)), now)
+    put(tx, _advanced(tx, known, at, now), now)
 
 
 def record_left_out(
@@ -128,7 +167,7 @@ def record_left_out(
     """
     known = require_due(tx, schedule, at)
     one = _insert(tx, known, at, state=state, why=why, now=now)
-    _settle(tx, advanced(known, at, closed_days(tx, known, now)), one, now)
+    _settle(tx, _advanced(tx, known, at, now), one, now)
 
 
 def record_decided(
@@ -215,8 +254,8 @@ def _insert(
         decided_at=now,
     )
     known = tx.occurrences.get(one.workspace_id, one.schedule_id, at)
-    if known is not None and known.reason == REPLANNED.code:
-        # The plan was changed back: nothing went out.
+    if known is not None and (known.reason == REPLANNED.code or known.state == "missed"):
+        # The plan was changed back, or the clock was set back: nothing went out.
         tx.occurrences.update(one)
         return one
     try:
@@ -224,6 +263,18 @@ def _insert(
     except AlreadyExists:
         raise RunTaken("This time of the schedule has a run.") from None
     return one
+
+
+def _advanced(tx: Transaction, schedule: Schedule, at: datetime, now: datetime) -> Schedule:
+    """Return a schedule behind a run that was made or left out."""
+    if at == schedule.run_now_at:
+        return attrs.evolve(schedule, run_now_at=None)
+    return _with_next(tx, attrs.evolve(schedule, last_at=at), at, now)
+
+
+def _with_next(tx: Transaction, schedule: Schedule, after: datetime, now: datetime) -> Schedule:
+    found = next(runs_to_come(tx, schedule, after, now), None)
+    return attrs.evolve(schedule, next_at=None if found is None else found.at)
 
 
 def _become(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from decimal import Decimal
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
@@ -16,7 +15,7 @@ from outreach.models.preflight import Preflight
 from outreach.models.schedule import BLOCKED_TO_PAUSE, OccurrenceState, Schedule
 from outreach.models.workspace import Workspace
 from outreach.rules.readiness import approval_reason, is_person
-from outreach.rules.recurrence import runs_after, wall_clock
+from outreach.rules.recurrence import wall_clock
 
 LEAD: Final = timedelta(minutes=15)
 """How long before its time the campaign of a run is made, so that a person can look at it."""
@@ -49,22 +48,6 @@ def not_again_since(schedule: Schedule, at: datetime) -> datetime | None:
     zone = ZoneInfo(schedule.zone)
     day = at.astimezone(zone).date() - timedelta(days=schedule.not_again_within_days - 1)
     return wall_clock(datetime.combine(day, time()), zone)
-
-
-def planned(schedule: Schedule, now: datetime, closed: Collection[date]) -> Schedule:
-    """Return a schedule with its next run, after now and after all runs that are over: none is repeated.
-
-    A clock that was set back brings none back either.
-    """
-    after = now if schedule.last_at is None else max(now, schedule.last_at)
-    return _with_next(schedule, after, closed)
-
-
-def advanced(schedule: Schedule, at: datetime, closed: Collection[date]) -> Schedule:
-    """Return a schedule behind a run that was made or left out."""
-    if at == schedule.run_now_at:
-        return attrs.evolve(schedule, run_now_at=None)
-    return _with_next(attrs.evolve(schedule, last_at=at), at, closed)
 
 
 def settled(schedule: Schedule, state: OccurrenceState, reason: str | None, contacts: int | None) -> Schedule:
@@ -158,8 +141,3 @@ def needs_approval(
         return True
     by_amount = workspace.approve_over_amount is not None
     return by_amount and (amount is None or known.most_amount is None or amount > known.most_amount)
-
-
-def _with_next(schedule: Schedule, after: datetime, closed: Collection[date]) -> Schedule:
-    found = next(runs_after(schedule, after, closed), None)
-    return attrs.evolve(schedule, next_at=None if found is None else found.at)

@@ -30,6 +30,7 @@ from outreach import (
 )
 from outreach.events import ScheduleRan, ScheduleSkipped
 from outreach.ledger.campaigns.transitions import apply_schedule
+from outreach.ledger.leases.clock_steps import repair_after_clock_step, repair_what_the_last_left
 from outreach.ledger.schedules import pause_after_restore
 from outreach.models import (
     Holiday,
@@ -44,7 +45,7 @@ from outreach.models import (
     ScheduleUpdate,
 )
 from outreach.models.states import WorkspaceMode
-from outreach.testing.builders import make_dispatch
+from outreach.testing.builders import make_dispatch, make_lease
 from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
 
@@ -108,6 +109,13 @@ class Place:
         self.clock.set(moment)
         await self.run()
 
+    async def set_back(self, moment: datetime) -> None:
+        """Set the clock back, repair what a dispatching process repairs then, and have everything done that is due."""
+        back = self.clock.now() - moment
+        self.clock.set(moment)
+        await self.engine._storage.write(lambda tx: repair_after_clock_step(tx, back, epoch=1, now=moment))
+        await self.run()
+
     async def advance(self, run: Campaign) -> Campaign:
         """Make the change that is due by time, as a dispatching process does."""
         moved = await self.engine._storage.write(
@@ -167,6 +175,131 @@ async def test_a_run_is_made_once_whatever_the_clock_does(place: Place) -> None:
     await place.engine.schedules.pause(place.workspace, schedule.id)
     resumed = await place.engine.schedules.resume(place.workspace, schedule.id)
     assert resumed.next_at == NINE + DAY
+
+
+async def test_a_clock_that_is_ahead_for_a_moment_costs_no_run(place: Place) -> None:
+    """What it has left out as missed comes at its time; a schedule that it has ended goes on."""
+    schedule = await place.schedule(rule="FREQ=DAILY;COUNT=3")
+    await place.at(NINE + 60 * DAY)
+    assert (await place.get(schedule)).state == "ended"
+    await place.set_back(MONDAY)
+    assert [one.at for one in await place.engine.schedules.next_runs(place.workspace, schedule.id)] == [
+        NINE + number * DAY for number in range(3)
+    ]
+    found = await place.get(schedule)
+    assert (found.state, found.reason, found.next_at) == ("active", None, NINE)
+    for number in range(3):
+        await place.at(NINE + number * DAY)
+        [*_, run] = await place.runs(schedule)
+        await place.engine.campaigns.cancel(place.workspace, run.id)
+    assert await place.states(schedule) == [("started", None)] * 3
+    assert (await place.get(schedule)).state == "ended"
+
+
+async def test_a_time_that_no_heartbeat_confirms_decides_nothing(place: Place) -> None:
+    """Another process has repaired what a clock did that this one still goes by, or this one was suspended."""
+    schedule = await place.schedule()
+    lease = make_lease(steady_since=MONDAY, steady_until=MONDAY)
+    await place.engine._storage.write(lambda tx: tx.leases.put(lease))
+    place.clock.set(NINE + 60 * DAY)
+    again = await place.engine.campaigns._run_schedule(place.workspace, schedule.id)
+    assert (again, await place.states(schedule)) == (place.clock.now() + timedelta(seconds=5), [])
+    await place.engine._storage.write(
+        lambda tx: tx.leases.put(attrs.evolve(lease, steady_until=place.clock.now() - timedelta(minutes=1)))
+    )
+    await place.run()
+    assert len(await place.states(schedule)) == 61
+
+
+async def test_a_process_that_starts_plans_again_what_a_clock_that_was_ahead_has_passed_over(place: Place) -> None:
+    """No other process has noticed the step."""
+    schedule = await place.schedule()
+    await place.at(NINE + 60 * DAY + timedelta(hours=1))
+    place.clock.set(MONDAY)
+    await place.engine._storage.write(
+        lambda tx: repair_what_the_last_left(tx, receipt=None, epoch=1, now=place.clock.now())
+    )
+    found = await place.get(schedule)
+    assert (found.next_at, found.last_at) == (NINE, None)
+
+
+async def test_a_run_of_which_a_clock_that_was_ahead_has_begun_the_campaign_is_not_repeated(place: Place) -> None:
+    """It holds no earlier run up, and its campaign waits for its time again."""
+    schedule = await place.schedule(rule="FREQ=DAILY")
+    ahead = NINE + 2 * DAY
+    await place.at(ahead - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    place.clock.set(ahead)
+    assert (await place.advance(run)).status is CampaignStatus.ACTIVE
+    await place.set_back(MONDAY)
+    assert (await place.engine.campaigns.get(place.workspace, run.id)).status is CampaignStatus.SCHEDULED
+    for moment in (NINE, NINE + DAY):
+        await place.at(moment)
+        today = next(
+            one for one in await place.runs(schedule) if one.scheduled_start_at is None and not one.is_terminal
+        )
+        await place.engine.campaigns.cancel(place.workspace, today.id)
+    await place.at(ahead)
+    assert await place.states(schedule) == [("started", None)] * 3
+    assert (await place.runs(schedule))[2] == await place.engine.campaigns.get(place.workspace, run.id)
+    assert (await place.get(schedule)).next_at == ahead + DAY
+
+
+async def test_a_run_that_a_clock_that_was_ahead_has_made_is_made_again_at_its_time(place: Place) -> None:
+    """Its campaign has not begun, and is cancelled."""
+    schedule = await place.schedule(rule="FREQ=DAILY;INTERVAL=2")
+    await place.at(NINE + 2 * DAY - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    assert run.status is CampaignStatus.SCHEDULED
+    await place.set_back(MONDAY)
+    assert (await place.engine.campaigns.get(place.workspace, run.id)).status is CampaignStatus.CANCELLED
+    assert (await place.get(schedule)).next_at == NINE
+    await place.at(NINE + 2 * DAY - timedelta(minutes=10))
+    assert await place.states(schedule) == [("missed", "missed"), ("started", None)]
+    assert (await place.runs(schedule))[0].id != run.id
+
+
+async def test_a_run_that_was_made_by_a_clock_that_was_ahead_is_not_started(place: Place) -> None:
+    """It was late by that clock, so that its campaign would begin at once."""
+    schedule = await place.schedule(late_hours=2)
+    place.clock.set(NINE + timedelta(hours=1))
+    await place.make_only(schedule)
+    await place.set_back(MONDAY)
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("skipped", "replanned")], CampaignStatus.CANCELLED)
+
+
+async def test_a_run_that_is_late_but_not_missed_by_the_corrected_clock_is_made(place: Place) -> None:
+    """Also one that was made before; an hour of the day on which nobody looked is no reason to leave it out."""
+    schedule = await place.schedule(late_hours=2)
+    await place.at(NINE + timedelta(hours=3))
+    assert await place.states(schedule) == [("missed", "missed")]
+    await place.set_back(NINE + timedelta(hours=1))
+    assert await place.states(schedule) == [("started", None)]
+    assert (await place.get(schedule)).next_at == NINE + DAY
+
+
+async def test_a_run_that_is_late_stays_due_when_the_clock_is_set_back(place: Place) -> None:
+    """A change of the schedule by the clock that was ahead does not take it away."""
+    schedule = await place.schedule(late_hours=2)
+    place.clock.set(NINE + timedelta(minutes=2))
+    await place.engine._storage.write(
+        lambda tx: tx.schedules.update(attrs.evolve(schedule, updated_at=place.clock.now()))
+    )
+    await place.set_back(NINE + timedelta(minutes=1))
+    assert await place.states(schedule) == [("started", None)]
+
+
+async def test_a_run_that_was_asked_for_while_the_clock_was_ahead_is_made(place: Place) -> None:
+    """By the corrected clock it was asked for now."""
+    schedule = await place.schedule()
+    place.clock.set(NINE + 60 * DAY)
+    await place.engine.schedules.pause(place.workspace, schedule.id)
+    await place.engine.schedules.resume(place.workspace, schedule.id)
+    await place.engine.schedules.run_now(place.workspace, schedule.id)
+    await place.set_back(MONDAY)
+    assert await place.states(schedule) == [("started", None)]
+    assert (await place.get(schedule)).next_at == NINE
 
 
 async def test_two_that_make_the_same_run_make_it_once(place: Place) -> None:

@@ -16,14 +16,17 @@ import attrs
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns.recipients import put_recipient, steps_of
 from outreach.ledger.campaigns.trail import ENGINE
-from outreach.ledger.campaigns.transitions import due_time, move
+from outreach.ledger.campaigns.transitions import due_time, move, withdraw_run
 from outreach.ledger.common import call_settings_of, campaign_unit, settings_of
+from outreach.ledger.schedules import TOO_EARLY, replan_after_clock_step, run_ahead
 from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
+from outreach.models.schedule import Occurrence
 from outreach.models.states import CampaignAction, CampaignStatus, TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.rules.deciding import HOLDING_RULES, are_contact_rules_outdated, contact_rules_key
 from outreach.rules.phones import MAX_NUMBER_WAIT, NUMBER_BUSY
+from outreach.rules.schedules import LEAD
 from outreach.rules.settlement import DOUBLE_DIAL, MAX_RETRY_AFTER, RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
 from outreach.storage.unit_of_work import Transaction
 
@@ -70,6 +73,12 @@ def is_trusted(tx: Transaction, now: datetime) -> bool:
     return lease.steady_since + _TRUSTED_AFTER <= lease.steady_until and now < lease.steady_until + _TRUSTED_AFTER
 
 
+def is_ahead(tx: Transaction, now: datetime) -> bool:
+    """Return whether a time lies ahead of the leader's heartbeats: a step back may be known to the leader alone."""
+    lease = tx.leases.current()
+    return lease is not None and lease.steady_until is not None and now > lease.steady_until + NODES_DIFFER
+
+
 def repair_what_the_last_left(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:
     """Repair what no worker has noticed: for one that begins alone, or that leads after a lost one.
 
@@ -81,6 +90,7 @@ def repair_what_the_last_left(tx: Transaction, *, receipt: timedelta | None, epo
     else:
         # Nothing else shows times that were written by a wrong clock while no worker ran.
         correct_due_times(tx, now=now)
+        correct_schedules(tx, now=now)
         correct_waits(tx, receipt=receipt, epoch=epoch, now=now)
 
 
@@ -94,6 +104,7 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
         _repair_campaign(tx, campaign, back, epoch, now)
     _correct_unknown(tx, back, now)
     correct_due_times(tx, now=now)
+    correct_schedules(tx, now=now)
     for throttle in tx.provider_throttles.list():
         provider_throttles.restart_throttle(tx, throttle.workspace_id, throttle.provider, now)
 
@@ -109,6 +120,23 @@ def correct_due_times(tx: Transaction, *, now: datetime) -> None:
         due = now if campaign is None else due_time(campaign, now)
         if due is not None and due < work.due_at:
             tx.work.schedule(unit, due)
+
+
+def correct_schedules(tx: Transaction, *, now: datetime) -> None:
+    """Plan schedules again that a clock which was ahead has changed; what it made and did not begin is cancelled."""
+    for workspace in tx.workspaces.list():
+        for schedule in tx.schedules.list_existing(workspace.id):
+            if max(schedule.updated_at, (schedule.last_at or now) - LEAD) <= now:
+                continue
+            ahead = run_ahead(tx, schedule, now)
+            if ahead is not None and is_too_early(ahead[0], now):
+                withdraw_run(tx, *ahead, state="skipped", why=TOO_EARLY, now=now, actor=ENGINE)
+            replan_after_clock_step(tx, tx.schedules.existing(workspace.id, schedule.id), now)
+
+
+def is_too_early(run: Occurrence, now: datetime) -> bool:
+    """Return whether the campaign of a run was made by a clock that was ahead."""
+    return now < run.at - LEAD - NODES_DIFFER
 
 
 def corrected_created_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> datetime:

@@ -24,6 +24,7 @@ from outreach.ledger.schedules import (
     replan,
     reschedule,
     run_ahead,
+    runs_to_come,
     unit_of,
 )
 from outreach.models.base import Page
@@ -102,13 +103,11 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         check_value("count", count, Integer(1, MAX_SHOWN))
         now = self._context.now()
 
-        def operation(tx: Transaction) -> tuple[Schedule, Collection[date]]:
+        def operation(tx: Transaction) -> Sequence[PlannedRun]:
             schedule = tx.schedules.existing(workspace_id, schedule_id)
-            return schedule, closed_days(tx, schedule, now)
+            return list(islice(runs_to_come(tx, schedule, now, now), count))
 
-        schedule, closed = await self._context.storage.read(operation)
-        after = now if schedule.last_at is None else max(now, schedule.last_at)
-        return list(islice(runs_after(schedule, after, closed), count))
+        return await self._context.storage.read(operation)
 
     async def pause(
         self,

@@ -17,7 +17,7 @@ LIMIT 1
 -- last_with_campaign --
 -- From the end of the key: nearly always the first row.
 SELECT {occurrences} FROM occurrences
-WHERE workspace_id = :workspace_id AND schedule_id = :schedule_id AND run_id IS NOT NULL
+WHERE workspace_id = :workspace_id AND schedule_id = :schedule_id AND run_id IS NOT NULL AND at <= :until
 ORDER BY at DESC
 LIMIT 1
 

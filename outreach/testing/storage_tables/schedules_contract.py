@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import attrs
 import pytest
 
-from outreach.models.schedule import Schedule
+from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists
@@ -55,19 +56,26 @@ class SchedulesContract(ContractBase):
         assert list(before) == [runs[1]]
 
     async def test_the_run_that_is_made_and_the_last_one_with_a_campaign_are_found(self, storage: Storage) -> None:
-        """At most one is made and not decided about; one that was left out has no campaign."""
+        """At most one is made and not decided about; those without a campaign, and later ones, do not count."""
         schedule = await given_schedule(storage)
         place = (THIS_WORKSPACE, schedule.id)
         made = make_occurrence(schedule_id=schedule.id, state="made")
         skipped = make_occurrence(schedule_id=schedule.id, at=NOW + TICK, state="skipped", run_id=None)
-        for one in (made, skipped):
+        later = make_occurrence(schedule_id=schedule.id, at=NOW + 3 * TICK)
+        for one in (made, skipped, later):
             await storage.write(lambda tx, one=one: tx.occurrences.insert(one))  # type: ignore[misc]
         assert await storage.read(lambda tx: tx.occurrences.made(*place)) == made
-        assert await storage.read(lambda tx: tx.occurrences.last_with_campaign(*place)) == made
+
+        async def last(until: datetime) -> Occurrence | None:
+            return await storage.read(lambda tx: tx.occurrences.last_with_campaign(*place, until=until))
+
+        assert await last(NOW + 2 * TICK) == made
+        assert await last(NOW + 3 * TICK) == later
         started = make_occurrence(schedule_id=schedule.id, run_id=made.run_id)
         await storage.write(lambda tx: tx.occurrences.update(started))
         assert await storage.read(lambda tx: tx.occurrences.made(*place)) is None
-        assert await storage.read(lambda tx: tx.occurrences.last_with_campaign(*place)) == started
+        assert await last(NOW) == started
+        assert await last(NOW - TICK) is None
 
     async def test_the_run_of_a_campaign_is_found(self, storage: Storage) -> None:
         """In its workspace; a campaign of no schedule has none."""

@@ -55,10 +55,14 @@ class Occurrences(Table):
         """Return the run whose campaign was made and is not yet decided about."""
         return self._one(OCCURRENCES, "occurrences.made", workspace_id=workspace_id, schedule_id=schedule_id)
 
-    def last_with_campaign(self, workspace_id: str, schedule_id: str) -> Occurrence | None:
-        """Return the latest run for which a campaign was made."""
+    def last_with_campaign(self, workspace_id: str, schedule_id: str, *, until: datetime) -> Occurrence | None:
+        """Return the latest run up to a time for which a campaign was made."""
         return self._one(
-            OCCURRENCES, "occurrences.last_with_campaign", workspace_id=workspace_id, schedule_id=schedule_id
+            OCCURRENCES,
+            "occurrences.last_with_campaign",
+            workspace_id=workspace_id,
+            schedule_id=schedule_id,
+            until=format_timestamp(until),
         )
 
     def of_run(self, workspace_id: str, run_id: str) -> Occurrence | None:
