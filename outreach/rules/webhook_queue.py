@@ -244,8 +244,8 @@ class DeliveryQueue:
             return None
         heads = [events[0] for events in self._keys.values()]
         tests = [one for one in heads if one.number <= 0 and not one.attempts]
-        refused = tests or [one for one in heads if one.attempts] or heads
-        self._probe = min(refused, key=lambda one: (one.attempts, one.number), default=None)
+        candidates = tests or [one for one in heads if one.attempts] or heads
+        self._probe = min(candidates, key=lambda one: (one.attempts, one.number), default=None)
         return None if self._probe is None else self._take(self._probe)
 
     def _take(self, event: QueuedEvent) -> QueuedEvent:
