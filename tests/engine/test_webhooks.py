@@ -11,6 +11,7 @@ from outreach import ConfigError, InvalidRequest, NewWorkspace, NotFound, Outrea
 from outreach.core.vault import WEBHOOKS, Vault
 from outreach.dispatch.worker import Worker
 from outreach.ledger import webhooks as ledger
+from outreach.ledger.leases.clock_steps import repair_after_clock_step
 from outreach.models import NewWebhook, RekeyResult, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach.models.webhook import WebhookHold
 from outreach.plugins import ledger_archives
@@ -295,6 +296,29 @@ async def test_a_changed_url_a_replay_and_enabling_let_an_endpoint_be_tried_at_o
         await given_failures(engine, place, webhook)
         await change
         assert await state_of(engine, place, webhook) == expected
+
+
+async def test_an_endpoint_that_failed_while_the_clock_was_ahead_is_tried_when_it_is_set_back(
+    open_storage: OpenStorage, clock: ManualClock
+) -> None:
+    """Its failures have begun by now, so that it is disabled in time; one that has taken everything stays as it is."""
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        place, right = await _workspace(engine), clock.now()
+        webhook, well = [(await engine.webhooks.create(place, NewWebhook(url=URL))).webhook for _ in range(2)]
+        before = await engine.webhooks.cursor(place, well.id)
+        clock.set(right + timedelta(days=60))
+        await given_failures(engine, place, webhook)
+        hold = make_webhook_hold(workspace_id=place, webhook_id=webhook.id, number=7, first_at=clock.now())
+        await engine._storage.write(lambda tx: tx.webhook_holds.put(attrs.evolve(hold, next_at=clock.now())))
+        clock.set(right)
+        back = timedelta(days=60)
+        await engine._storage.write(lambda tx: repair_after_clock_step(tx, back, epoch=1, now=right))
+        assert await state_of(engine, place, webhook) == (5, True, True, [True, True])
+        cursor = await engine.webhooks.cursor(place, webhook.id)
+        assert (cursor.failing_since, cursor.probe_at, cursor.updated_at) == (right, right, right)
+        holds = await engine._storage.read(lambda tx: tx.webhook_holds.list(place, webhook.id, limit=9))
+        assert holds[-1].first_at == right
+        assert await engine.webhooks.cursor(place, well.id) == before
 
 
 async def test_a_removed_endpoint_keeps_no_secret(engine: Outreach) -> None:

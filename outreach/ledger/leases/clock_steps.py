@@ -105,6 +105,7 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
     _correct_unknown(tx, back, now)
     correct_due_times(tx, now=now)
     correct_schedules(tx, now=now)
+    _try_webhooks(tx, now)
     for throttle in tx.provider_throttles.list():
         provider_throttles.restart_throttle(tx, throttle.workspace_id, throttle.provider, now)
 
@@ -176,6 +177,21 @@ def _correct_unknown(tx: Transaction, back: timedelta, now: datetime) -> None:
             if dispatch.created_at > now:
                 created_at = min(dispatch.created_at - back, now - _BEFORE)
                 tx.dispatches.update(attrs.evolve(dispatch, created_at=created_at))
+
+
+def _try_webhooks(tx: Transaction, now: datetime) -> None:
+    """Let webhooks that have refused something be tried at once: how long they have waited is not known."""
+    after = ""
+    while page := tx.webhooks.active(after=after, limit=_MAX_ROWS):
+        for one in page:
+            after, cursor = one.id, tx.webhook_cursors.get(one.workspace_id, one.id)
+            if cursor is None or not (tx.webhook_holds.hasten(one.workspace_id, one.id, now) or cursor.failures):
+                continue
+            since = None if cursor.failing_since is None else min(cursor.failing_since, now)
+            probe_at = None if cursor.probe_at is None else min(cursor.probe_at, now)
+            # A process that delivers to it begins anew by its new time.
+            again = attrs.evolve(cursor, failing_since=since, probe_at=probe_at, updated_at=now)
+            tx.webhook_cursors.put(again)
 
 
 def correct_waits(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:

@@ -62,8 +62,8 @@ LIMIT :limit
 UPDATE webhook_holds SET key = 'erased:' || number WHERE workspace_id = :workspace_id AND key = :key
 
 -- hasten_holds --
--- As an endpoint is to be tried at once.
-UPDATE webhook_holds SET next_at = :now
+-- As an endpoint is to be tried at once. A first try by a clock that was ahead was now at the latest.
+UPDATE webhook_holds SET next_at = :now, first_at = CASE WHEN first_at > :now THEN :now ELSE first_at END
 WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND next_at > :now
 
 -- delete_holds --

@@ -88,14 +88,16 @@ class WebhooksContract(ContractBase):
         assert await storage.read(lambda tx: tx.webhook_holds.waiting(*place, limit=2)) == (2, (2, NOW))
         nowhere = await storage.read(lambda tx: tx.webhook_holds.waiting(OTHER_WORKSPACE, webhook.id, limit=9))
         assert nowhere == (0, None)
-        assert await storage.write(lambda tx: tx.webhook_holds.hasten(*place, NOW)) == 1
-        first = await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=1))
-        assert list(first) == [attrs.evolve(again, next_at=NOW)]
+        ahead = make_webhook_hold(webhook_id=webhook.id, number=3, first_at=NOW + TICK, next_at=NOW + 2 * TICK)
+        await storage.write(lambda tx: tx.webhook_holds.put(ahead))
+        assert await storage.write(lambda tx: tx.webhook_holds.hasten(*place, NOW)) == 2
+        first = await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=2))
+        assert list(first) == [attrs.evolve(again, next_at=NOW), attrs.evolve(ahead, first_at=NOW, next_at=NOW)]
         assert await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
         assert not await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
         numbers = [one.number for one in await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=9))]
         assert await storage.write(lambda tx: tx.webhook_holds.delete_from(*place, numbers[-1])) == 1
-        assert await storage.write(lambda tx: tx.webhook_holds.delete_from(*place, None)) == 1
+        assert await storage.write(lambda tx: tx.webhook_holds.delete_from(*place, None)) == 2
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=9))) == []
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(THIS_WORKSPACE, other.id, limit=9))) == [theirs]
 
