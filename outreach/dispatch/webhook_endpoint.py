@@ -39,6 +39,9 @@ STORE_SECONDS: Final = 0.5
 STOP_SECONDS: Final = 2.0
 """How long a stop waits for requests in flight; events without an answer by then are delivered again."""
 
+SEEN_SECONDS: Final = 0.1
+"""So long after an endpoint was paused, removed or changed a request to it may still begin: it is not read for each."""
+
 _LEAST_WAIT_SECONDS: Final = 0.001
 """So that a time that is due but for rounding is not waited for in no time, again and again."""
 
@@ -152,6 +155,10 @@ class EndpointRecords(Protocol):
         """Return a held event as it is now; None where it is of no type of the endpoint any more."""
         ...
 
+    async def is_same(self) -> bool:
+        """Return whether the endpoint is as it was opened: not paused, removed or changed."""
+        ...
+
     async def store(self, progress: Progress) -> bool:
         """Store progress and renew the lease; return False where the lease is lost, or the endpoint has changed."""
         ...
@@ -210,8 +217,8 @@ class EndpointDeliveries:
         self._bodies: dict[int, EventBody] = {}
         self._attempts: list[AttemptMade] = []
         self._disabled: str | None = None
-        self._lost = False
-        self._stored_at = self._held_until = self._look_at = float("-inf")
+        self._lost = self._ended = False
+        self._stored_at = self._held_until = self._seen_at = self._look_at = float("-inf")
         self._stored_position = 0
         self.given_up = 0
         self.unwanted = 0
@@ -226,7 +233,7 @@ class EndpointDeliveries:
         opened = await self._records.open()
         if opened is None:
             return None
-        self._stored_at, self._held_until = begun, begun + LEASE.total_seconds()
+        self._stored_at, self._seen_at, self._held_until = begun, begun, begun + LEASE.total_seconds()
         self._endpoint = opened
         self._at_once = min(FIRST_AT_ONCE, opened.concurrency)
         self._drain = Pace(DRAIN_PER_SECOND)
@@ -259,7 +266,7 @@ class EndpointDeliveries:
         """Read, start and store what is due now; return whether there is more to do."""
         if self._lost:
             return False
-        if self._closing.is_set():
+        if self._closing.is_set() or self._ended:
             await self._finish()
             return False
         if self._disabled is None:
@@ -320,8 +327,8 @@ class EndpointDeliveries:
             self._queue.give_back(event)
             return
         try:
-            if self._lost or self._clock.monotonic() >= self._held_until:
-                # Another process may deliver it.
+            if not await self._is_same() or self._lost or self._clock.monotonic() >= self._held_until:
+                # Another process may deliver it, or nobody.
                 self._queue.give_back(event)
                 return
             at = self._clock.now()
@@ -333,6 +340,14 @@ class EndpointDeliveries:
             self._endpoint.id, status=answer.status, error=answer.error, seconds=answer.seconds
         )
         self._take_answer(event, answer)
+
+    async def _is_same(self) -> bool:
+        """Return whether the endpoint was as it was opened a moment ago; else nothing more is sent."""
+        now = self._clock.monotonic()
+        if not self._ended and now - self._seen_at >= SEEN_SECONDS:
+            self._ended = not await self._records.is_same()
+            self._seen_at = now
+        return not self._ended
 
     def _headers(self, ready: EventBody, at: datetime) -> Mapping[str, str]:
         return signed_headers(self._endpoint.secrets, ready.id, int(at.timestamp()), ready.body)
@@ -367,7 +382,7 @@ class EndpointDeliveries:
             release=release,
         )
         if await self._records.store(progress):
-            self._stored_at, self._held_until = begun, begun + LEASE.total_seconds()
+            self._stored_at, self._seen_at, self._held_until = begun, begun, begun + LEASE.total_seconds()
         else:
             self._lost = True
 

@@ -14,7 +14,7 @@ from outreach.errors import StorageError
 from outreach.ledger import webhooks
 from outreach.ledger.webhooks import EventBody
 from outreach.models.webhook import MAX_ANSWER, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
-from outreach.protocols.storage import Storage, Within
+from outreach.protocols.storage import OneQuery, Storage, Within
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
 from outreach.storage.unit_of_work import Transaction
 
@@ -176,6 +176,12 @@ class StoredEndpoint:
         webhook, _ = self._known()
         hold = self._hold(event, self._stored.clock.now())
         return await self._stored.storage.read(lambda tx: webhooks.body_now(tx, webhook, hold))
+
+    async def is_same(self) -> bool:
+        """Return whether the endpoint is as it was opened; see the protocol."""
+        webhook, _ = self._known()
+        read = OneQuery[Webhook | None](lambda tx: tx.webhooks.get(webhook.workspace_id, webhook.id))
+        return await self._stored.storage.read(read) == webhook
 
     async def store(self, progress: Progress) -> bool:
         """Store progress; see the protocol."""

@@ -252,6 +252,31 @@ async def test_an_endpoint_whose_probe_found_nothing_to_send_gets_the_next_event
         assert await stored.due(frozenset()) == [place]
 
 
+async def test_an_endpoint_that_is_delivered_to_is_seen_to_be_paused_and_removed(tmp_path: Path) -> None:
+    """Progress, and what happens to other endpoints, leave it as it was opened."""
+    async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        new = NewWebhook(url="http://127.0.0.1:8000/")
+        webhook, other = [(await engine.webhooks.create(workspace, new)).webhook for _ in range(2)]
+        stored = StoredWebhooks(
+            storage=engine._storage, clock=engine._clock, ids=engine._ids, secrets=engine.webhooks._signing_keys
+        )
+        records = stored.of(EndpointPlace(workspace, webhook.id))
+        assert await records.open() is not None
+        health = EndpointHealth()
+        done = Progress(position=1, health=health, changed={}, attempts=[], disabled=None, release=False)
+        assert await records.store(done)
+        await engine.webhooks.remove(workspace, other.id)
+        assert await records.is_same()
+        await engine.webhooks.pause(workspace, webhook.id)
+        assert not await records.is_same()
+        await engine.webhooks.enable(workspace, webhook.id)
+        assert await records.open() is not None
+        assert await records.is_same()
+        await engine.webhooks.remove(workspace, webhook.id)
+        assert not await records.is_same()
+
+
 async def test_an_event_of_a_type_that_was_added_is_not_passed_over(tmp_path: Path) -> None:
     """A process that had opened the endpoint before reads on by the types of then."""
     async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from outreach.core.log_throttle import LogThrottle
-from outreach.dispatch.webhook_endpoint import DeliveryAnswer
+from outreach.dispatch.webhook_endpoint import SEEN_SECONDS, DeliveryAnswer
 from outreach.dispatch.webhooks import WebhookPump
 from outreach.rules.webhooks import DELIVERED_PER_SECOND, DOWN_AFTER, DRAIN_PER_SECOND
 from outreach.testing.virtual_time import clock_of_loop
@@ -203,6 +203,27 @@ async def test_a_stop_waits_for_answers_and_stores_them() -> None:
     assert stage.receivers["a"].taken == [1, 2]
     assert stage.feed.endpoints["a"].position == 2
     assert stage.feed.endpoints["a"].holder is None
+
+
+@pytest.mark.parametrize("seconds", [0.01, 1.0])
+async def test_a_paused_endpoint_gets_only_the_requests_that_have_begun(seconds: float) -> None:
+    """Their answers are stored, and the lease is given back."""
+    stage = Stage("a")
+    stage.feed.add(*(f"key{number}" for number in range(100)))
+    one, receiver = stage.feed.endpoints["a"], stage.receivers["a"]
+    receiver.answers = lambda number, request: (seconds, TAKEN)
+    pump = stage.pump(Process(stage.feed))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pump.run)
+        while len(receiver.times) < 4:  # noqa: ASYNC110 - the database notifies nobody here
+            await anyio.sleep(0.01)
+        await anyio.sleep(0.01)
+        one.state, paused_at = "paused", stage.clock.monotonic()
+        await anyio.sleep(5)
+        assert max(receiver.times) < paused_at + SEEN_SECONDS
+        assert one.position == len(receiver.taken) == len(receiver.times)
+        assert one.holder is None
+        pump.stop()
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -145,6 +145,11 @@ class Records:
         await self._process.alive()
         return self._ready(event.number)
 
+    async def is_same(self) -> bool:
+        """Return whether it is still active, as it was when it was opened."""
+        await self._process.alive()
+        return self._one.state == "active"
+
     async def store(self, progress: Progress) -> bool:
         """Store progress, if the lease is still ours."""
         await self._process.alive()
