@@ -47,7 +47,7 @@ _LATEST: Final = """
         AND created_at <= {at}
         AND campaign_number IS NOT NULL
         AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
-    ORDER BY created_at DESC
+    ORDER BY dispatches.created_at DESC, dispatches.rowid DESC
     LIMIT 1
 """
 _REPLIES: Final = f"""

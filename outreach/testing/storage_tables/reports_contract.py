@@ -313,6 +313,26 @@ class ReportsContract(ContractBase):
         assert [one[0] for one in await counted(timedelta(days=1))] == [begin.replace(hour=0, minute=0)] * 3  # type: ignore[index]
         assert await counted(ten, owner=OTHER_WORKSPACE) == []
 
+    async def test_replies_of_one_moment_are_in_the_order_of_their_ids(self, storage: Storage) -> None:
+        """Whatever the order in which they were stored; also once they are assigned to the campaign."""
+        contact = make_prepared()
+        campaign = await given_campaign(storage, contact, campaign=make_campaign())
+        place, phones = (THIS_WORKSPACE, campaign.id), [contact.phone or ""]
+        sent = make_dispatch(campaign_id=campaign.id, position=0, message_id=None, to=contact.phone, created_at=NOW)
+
+        def insert(tx: Transaction) -> None:
+            tx.dispatches.insert(attrs.evolve(sent, state=DispatchState.ACCEPTED))
+            for name, at in (("c", NOW), ("b", NOW + TICK), ("a", NOW + TICK)):
+                tx.inbound.insert(make_inbound(id=name, from_number=contact.phone, body=name, received_at=at))
+
+        await storage.write(insert)
+        window = (NOW, NOW + _HOUR)
+        found = await storage.read(lambda tx: tx.reports.replies_of(*place, phones, *window))
+        assert [body for _, body in found[phones[0]]] == ["c", "a", "b"]
+        await storage.write(lambda tx: tx.erasures.erase_positions(*place, 0, limit=1))
+        found = await storage.read(lambda tx: tx.reports.archived_replies_of(*place, phones))
+        assert [body for _, body in found[phones[0]]] == ["c", "a", "b"]
+
     async def test_replies_and_opt_outs_belong_to_the_campaign_that_wrote_last(self, storage: Storage) -> None:
         """A request that went to nobody does not count, nor one that came later; the window is half-open."""
         contact = make_prepared()

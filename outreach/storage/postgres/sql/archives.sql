@@ -7,7 +7,7 @@ CROSS JOIN LATERAL (
     WHERE workspace_id = :workspace_id AND from_number = wanted.value AND archived_campaign = :number
     OFFSET 0
 ) AS inbound_messages
-ORDER BY inbound_messages.received_at
+ORDER BY inbound_messages.received_at, inbound_messages.id
 
 -- opt_outs_of --
 -- The same for opt-outs.

@@ -20,7 +20,7 @@ WHERE inbound_messages.received_at >= :since
     ORDER BY dispatches.created_at DESC, dispatches.number DESC
     LIMIT 1
 )
-ORDER BY inbound_messages.received_at
+ORDER BY inbound_messages.received_at, inbound_messages.id
 
 -- opt_outs_of --
 -- The same opt-outs for some numbers.

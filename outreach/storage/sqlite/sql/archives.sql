@@ -6,7 +6,7 @@ CROSS JOIN inbound_messages INDEXED BY inbound_messages_by_sender
     ON inbound_messages.workspace_id = :workspace_id
     AND inbound_messages.from_number = wanted.value
 WHERE inbound_messages.archived_campaign = :number
-ORDER BY inbound_messages.received_at
+ORDER BY inbound_messages.received_at, inbound_messages.id
 
 -- opt_outs_of --
 -- The same for opt-outs.

@@ -14,10 +14,10 @@ WHERE inbound_messages.archived_campaign IS NULL AND :number = (
         AND created_at <= inbound_messages.received_at
         AND campaign_number IS NOT NULL
         AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
-    ORDER BY created_at DESC
+    ORDER BY dispatches.created_at DESC, dispatches.rowid DESC
     LIMIT 1
 )
-ORDER BY inbound_messages.received_at
+ORDER BY inbound_messages.received_at, inbound_messages.id
 
 -- opt_outs_of --
 -- The same opt-outs for some numbers.
@@ -37,6 +37,6 @@ WHERE source IN ('keyword', 'carrier', 'call')
             AND dispatches.created_at <= unsubscribes.created_at
             AND campaign_number IS NOT NULL
             AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
-        ORDER BY dispatches.created_at DESC
+        ORDER BY dispatches.created_at DESC, dispatches.rowid DESC
         LIMIT 1
     )
