@@ -61,7 +61,7 @@ def require_no_schedule(tx: Transaction, campaign: Campaign) -> None:
 def runs_to_come(tx: Transaction, schedule: Schedule, after: datetime, now: datetime) -> Iterator[PlannedRun]:
     """Iterate over the runs of a schedule after a moment that are not over, in order: none is repeated.
 
-    A clock that was set back brings none back, but those that are not missed by the corrected clock.
+    After the clock was set back this includes runs that were recorded as missed, and are not missed by the new time.
     """
     for one in runs_after(schedule, after, closed_days(tx, schedule, now)):
         known = tx.occurrences.get(schedule.workspace_id, schedule.id, one.at)
@@ -74,7 +74,7 @@ def _is_missed_wrongly(schedule: Schedule, run: Occurrence, now: datetime) -> bo
 
 
 def replan(tx: Transaction, schedule: Schedule, now: datetime, *, after: datetime | None = None) -> Schedule:
-    """Return a schedule as it goes on after a person's change, or a moment; by default after now."""
+    """Return a schedule as it goes on, with its next run after a moment, by default now."""
     found = _with_next(tx, schedule, after or now, now)
     if found.state == "ended" and found.next_at is not None:
         found = attrs.evolve(found, state="active", reason=None)

@@ -223,7 +223,7 @@ async def test_a_process_that_starts_plans_again_what_a_clock_that_was_ahead_has
     assert (found.next_at, found.last_at) == (NINE, None)
 
 
-async def test_a_run_of_which_a_clock_that_was_ahead_has_begun_the_campaign_is_not_repeated(place: Place) -> None:
+async def test_a_run_that_began_while_the_clock_was_ahead_is_not_repeated(place: Place) -> None:
     """It holds no earlier run up, and its campaign waits for its time again."""
     schedule = await place.schedule(rule="FREQ=DAILY")
     ahead = NINE + 2 * DAY
@@ -270,7 +270,7 @@ async def test_a_run_that_was_made_by_a_clock_that_was_ahead_is_not_started(plac
 
 
 async def test_a_run_that_is_late_but_not_missed_by_the_corrected_clock_is_made(place: Place) -> None:
-    """Also one that was made before; an hour of the day on which nobody looked is no reason to leave it out."""
+    """The record of the clock that was ahead is replaced."""
     schedule = await place.schedule(late_hours=2)
     await place.at(NINE + timedelta(hours=3))
     assert await place.states(schedule) == [("missed", "missed")]
