@@ -115,7 +115,7 @@ DELETE FROM transcripts
 WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
 
 -- due_campaign --
--- The oldest that has ended before the retention of its workspace, and has nothing open.
+-- The oldest that has ended before the retention of its workspace, has nothing open, and is not repeated by a schedule.
 SELECT campaigns.workspace_id, campaigns.id
 FROM workspaces
 {join} campaigns INDEXED BY campaigns_to_erase ON campaigns.workspace_id = workspaces.id
@@ -126,6 +126,13 @@ WHERE workspaces.retention_days IS NOT NULL
     AND campaigns.loading_until IS NULL
     AND campaigns.completed_at < {days_before:workspaces.retention_days}
     AND campaigns.recipients_open = 0
+    AND NOT EXISTS (
+        SELECT 1 FROM schedules INDEXED BY schedules_of_workspace
+        WHERE schedules.workspace_id = campaigns.workspace_id
+            AND schedules.state <> 'ended'
+            AND schedules.removed_at IS NULL
+            AND campaigns.id IN (schedules.template_id, schedules.audience_id)
+    )
 ORDER BY campaigns.completed_at
 LIMIT 1
 

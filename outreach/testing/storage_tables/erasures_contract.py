@@ -25,6 +25,7 @@ from outreach.testing.builders import (
     make_message,
     make_prepared,
     make_run,
+    make_schedule,
     make_stored_request,
     make_trail_entry,
     make_unsubscribe,
@@ -215,6 +216,26 @@ class ErasuresContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.erasures.with_retention(OTHER_WORKSPACE))) == [
             (OTHER_WORKSPACE, 30)
         ]
+
+    async def test_a_campaign_that_a_schedule_repeats_is_not_due(self, storage: Storage) -> None:
+        """Nor one whose contacts its runs get; both are due when the schedule has ended or is removed."""
+        template, audience = await given_ended(storage), await given_ended(storage, completed_at=NOW + TICK)
+        schedule = make_schedule(template_id=template.id, audience_id=audience.id)
+        await storage.write(lambda tx: tx.schedules.insert(schedule))
+
+        async def found(**changes: Any) -> tuple[str, str] | None:
+            def change(tx: Transaction) -> tuple[str, str] | None:
+                tx.schedules.update(attrs.evolve(schedule, **changes))
+                return tx.erasures.due_campaign(None, now=NOW + 31 * _DAY)
+
+            return await storage.write(change)
+
+        assert await found(state="active") is None
+        assert await found(state="paused", reason="operator") is None
+        assert await found(template_id=new_id()) == (THIS_WORKSPACE, template.id)
+        assert await found(audience_id=None) == (THIS_WORKSPACE, audience.id)
+        assert await found(state="ended") == (THIS_WORKSPACE, template.id)
+        assert await found(removed_at=NOW) == (THIS_WORKSPACE, template.id)
 
     async def test_a_workspace_without_retention_keeps_everything(self, storage: Storage) -> None:
         """Nothing of it is ever due."""

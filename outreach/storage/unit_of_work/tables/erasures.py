@@ -22,6 +22,7 @@ from outreach.storage.unit_of_work.kinds import (
     MESSAGES,
     RECIPIENTS,
     RUNS,
+    SCHEDULES,
     TRAIL,
     UNSUBSCRIBES,
     WEBHOOK_ATTEMPTS,
@@ -106,9 +107,8 @@ class Erasures(Table):
 
     def due_campaign(self, workspace_id: str | None, *, now: datetime) -> tuple[str, str] | None:
         """Return (workspace, campaign) of the oldest that the retention of its workspace has reached."""
-        rows = self._rows.query(
-            "erasure.due_campaign", CAMPAIGNS, WORKSPACES, workspace_id=workspace_id, now=format_timestamp(now)
-        )
+        given: dict[str, Value] = {"workspace_id": workspace_id, "now": format_timestamp(now)}
+        rows = self._rows.query("erasure.due_campaign", CAMPAIGNS, SCHEDULES, WORKSPACES, **given)
         return (rows[0][0], rows[0][1]) if rows else None
 
     def with_retention(self, workspace_id: str | None) -> Sequence[tuple[str, int]]:
