@@ -23,11 +23,21 @@ from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.campaigns.transitions import withdraw_run
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.leases.clock_steps import is_ahead, is_too_early
-from outreach.ledger.schedules import TOO_EARLY, RunTaken, record_decided, record_left_out, record_made, require_due
+from outreach.ledger.schedules import (
+    TOO_EARLY,
+    RunTaken,
+    is_missed,
+    is_start_missed,
+    record_decided,
+    record_left_out,
+    record_made,
+    require_due,
+    run_ahead,
+)
 from outreach.models.campaign import Campaign, CampaignCreated, Recipient
 from outreach.models.preflight import Preflight
 from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
-from outreach.models.states import UNSTARTED_STATUSES
+from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.protocols.storage import Within
 from outreach.rules.schedules import LEAD, MISSED, amount_of, due_time, not_again_since, obstacle, timing
 from outreach.services.campaigns.copies import CampaignCopies
@@ -112,10 +122,14 @@ class ScheduleRuns:
             await self._decide(schedule, made, now)
             return True
         at = schedule.next_at if schedule.run_now_at is None else schedule.run_now_at
-        if due_time(schedule) is None or at is None or (when := timing(schedule, at, now)) == "early":
+        if due_time(schedule) is None or at is None or timing(schedule, at, now) == "early":
             return False
-        if when == "missed" and at != schedule.run_now_at:
+        of_rule = at != schedule.run_now_at
+        if of_rule and await self._context.storage.read(lambda tx: is_missed(tx, schedule, at, now)):
             await self._leave_out(schedule, at, "missed", MISSED)
+        elif before is not None and before.status is CampaignStatus.SCHEDULED and await self._withdraw_missed(schedule, now):
+            # It holds this run up no more.
+            return True
         elif schedule.overlap == "skip" and before is not None and not before.is_terminal:
             await self._leave_out(schedule, at, "skipped", _PREVIOUS_RUN)
         else:
@@ -153,6 +167,18 @@ class ScheduleRuns:
             )
         )
 
+    async def _withdraw_missed(self, schedule: Schedule, now: datetime) -> bool:
+        """Cancel the campaign of the run before if its start is missed; return whether it was."""
+
+        def withdraw(tx: Transaction) -> bool:
+            ahead = run_ahead(tx, schedule, now)
+            if ahead is None or not is_start_missed(tx, ahead[0], now):
+                return False
+            withdraw_run(tx, *ahead, state="missed", why=MISSED, now=now, actor=ENGINE)
+            return True
+
+        return await self._context.storage.write(Within([schedule.workspace_id], withdraw))
+
     async def _decide(self, schedule: Schedule, made: Occurrence, now: datetime) -> None:
         """Start the campaign of a run, or record why it is not started."""
         workspace_id, run_id = schedule.workspace_id, made.run_id or ""
@@ -166,7 +192,7 @@ class ScheduleRuns:
             await self._record(made, "started")
             return
         # One that a person asked for is as late as it is: the last of the rule is another one.
-        if made.at == schedule.last_at and timing(schedule, made.at, now) == "missed":
+        if made.at == schedule.last_at and await self._context.storage.read(lambda tx: is_start_missed(tx, made, now)):
             await self._withdraw(made, run, "missed", MISSED, now)
             return
         if is_too_early(made, now):

@@ -65,12 +65,12 @@ def runs_to_come(tx: Transaction, schedule: Schedule, after: datetime, now: date
     """
     for one in runs_after(schedule, after, closed_days(tx, schedule, now)):
         known = tx.occurrences.get(schedule.workspace_id, schedule.id, one.at)
-        if known is None or known.reason == REPLANNED.code or _is_missed_wrongly(schedule, known, now):
+        if known is None or known.reason == REPLANNED.code or _is_missed_wrongly(tx, schedule, known, now):
             yield one
 
 
-def _is_missed_wrongly(schedule: Schedule, run: Occurrence, now: datetime) -> bool:
-    return run.state == "missed" and timing(schedule, run.at, now) != "missed"
+def _is_missed_wrongly(tx: Transaction, schedule: Schedule, run: Occurrence, now: datetime) -> bool:
+    return run.state == "missed" and not is_missed(tx, schedule, run.at, now)
 
 
 def replan(tx: Transaction, schedule: Schedule, now: datetime, *, after: datetime | None = None) -> Schedule:
@@ -87,7 +87,7 @@ def replan_after_clock_step(tx: Transaction, schedule: Schedule, now: datetime) 
     """Plan the runs again that a clock which was ahead has passed over."""
     made = now + LEAD + _MOMENT
     lately = tx.occurrences.page(schedule.workspace_id, schedule.id, before=made, limit=_MAX_LATE)
-    missed = [one.at for one in lately if _is_missed_wrongly(schedule, one, now)]
+    missed = [one.at for one in lately if _is_missed_wrongly(tx, schedule, one, now)]
     last_at = next((one.at for one in lately if one.at not in missed), None)
     schedule = attrs.evolve(schedule, last_at=last_at)
     found = replan(tx, schedule, now, after=min([now, *(at - _MOMENT for at in missed)]))
@@ -218,7 +218,15 @@ def before_run(tx: Transaction, schedule: Schedule, run: Occurrence) -> Schedule
 def is_start_missed(tx: Transaction, run: Occurrence, now: datetime) -> bool:
     """Return whether a run is too late to begin, by the policy of its schedule."""
     schedule = tx.schedules.get(run.workspace_id, run.schedule_id)
-    return schedule is not None and timing(schedule, run.at, now) == "missed"
+    return schedule is not None and is_missed(tx, schedule, run.at, now)
+
+
+def is_missed(tx: Transaction, schedule: Schedule, at: datetime, now: datetime) -> bool:
+    """Return whether a run of the rule is too late, or the next one is due: only the latest is made up for."""
+    if timing(schedule, at, now) == "missed":
+        return True
+    following = next(runs_after(schedule, at, closed_days(tx, schedule, now)), None)
+    return schedule.state == "active" and following is not None and following.at <= now
 
 
 def pause_after_restore(tx: Transaction, reason: str, now: datetime) -> None:

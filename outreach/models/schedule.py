@@ -97,7 +97,7 @@ class Schedule:
         ends_on: The last day; None for no end.
         except_dates: Days without a run.
         holidays: The treatment of runs on the template's holidays.
-        late_hours: How late a run is made that was missed; None if it is left out.
+        late_hours: How late the latest of the missed runs is made; None if it is left out.
         not_again_within_days: A contact that got a request of an earlier run of this schedule less than this many days
             ago, by the days of its zone, or waits for one, is left out; None for nobody.
         max_cost: A run that costs more is not started, in whole units of the price table's currency; None for no limit.

@@ -412,6 +412,33 @@ async def test_missed_runs_are_recorded_and_do_not_pause(place: Place) -> None:
 
 
 @pytest.mark.parametrize("overlap", ["skip", "allow"])
+async def test_only_the_latest_missed_run_is_made_up_for(place: Place, overlap: str) -> None:
+    """A contact gets one message after a long standstill, not one for each day."""
+    schedule = await place.schedule(overlap=overlap, late_hours=168)
+    await place.at(NINE + 3 * DAY + timedelta(hours=1))
+    assert await place.states(schedule) == [("missed", "missed")] * 3 + [("started", None)]
+    assert (await place.get(schedule)).next_at == NINE + 4 * DAY
+
+
+@pytest.mark.parametrize("fields", [{}, {"overlap": "allow"}, {"overlap": "allow", "not_again_within_days": 7}])
+@pytest.mark.parametrize("first", ["schedule", "campaign", "undecided"])
+async def test_a_run_that_was_made_before_later_missed_ones_is_cancelled(
+    place: Place, first: str, fields: dict[str, Any]
+) -> None:
+    """It does not hold the latest one up, whether its campaign or its schedule is looked at first."""
+    schedule = await place.schedule(late_hours=168, **fields)
+    place.clock.set(NINE - timedelta(minutes=10))
+    await (place.make_only(schedule) if first == "undecided" else place.run())
+    place.clock.set(NINE + DAY)
+    if first == "campaign":
+        [run] = await place.runs(schedule)
+        await place.advance(run)
+    await place.run()
+    assert await place.states(schedule) == [("missed", "missed"), ("started", None)]
+    assert [run.status for run in await place.runs(schedule)] == [CampaignStatus.CANCELLED, CampaignStatus.ACTIVE]
+
+
+@pytest.mark.parametrize("overlap", ["skip", "allow"])
 async def test_a_run_over_the_one_before_follows_the_policy(place: Place, overlap: str) -> None:
     """Its campaign has not ended, for nothing sends here."""
     schedule = await place.schedule(overlap=overlap)
