@@ -108,6 +108,26 @@ async def _(system: System, patch: Patch) -> None:
     patch.setattr(os, "access", access)
 
 
+@fault("database_not_writable", name="a state directory that is missing")
+async def _(system: System, patch: Patch) -> None:
+    patch.setenv("OUTREACH_STATE_DIR", str(system.directory / "state"))
+
+
+@fault("database_not_writable", name="a state directory of another user")
+async def _(system: System, patch: Patch) -> None:
+    state = system.directory / "state"
+    state.mkdir(mode=0o500)
+    patch.setenv("OUTREACH_STATE_DIR", str(state))
+    # As above, for root.
+    allowed = os.access
+
+    def access(path: Any, mode: int, **more: Any) -> bool:
+        is_read_only = path == state and not state.stat().st_mode & stat.S_IWUSR
+        return allowed(path, mode, **more) and not (is_read_only and mode & os.W_OK)
+
+    patch.setattr(os, "access", access)
+
+
 @fault("database_exposed")
 async def _(system: System, _: Patch) -> None:
     system.directory.chmod(0o755)

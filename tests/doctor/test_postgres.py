@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import LiteralString
 
 import psycopg
@@ -152,3 +153,13 @@ async def test_the_engine_finds_the_same(url: str) -> None:
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
         await engine._storage.write(lambda tx: leases.end_worker(tx, 1))
         assert (await engine.status()).dispatching.by == "no_process"
+
+
+@pytest.mark.anyio
+async def test_a_missing_state_directory_is_reported(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that cannot write its note sends nothing."""
+    monkeypatch.setenv("OUTREACH_STATE_DIR", str(tmp_path / "state"))
+    async with Outreach.open(url, config=EngineConfig()) as engine:
+        await engine._storage.write(somebody_dispatches)
+        found = [one for one in (await engine.diagnose(network=False)).findings if one.code not in UNSAFE]
+    assert [(one.code, one.path) for one in found] == [("database_not_writable", str(tmp_path / "state"))]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from outreach.core.clock import format_timestamp, parse_timestamp
-from outreach.errors import DispatchRefused
+from outreach.errors import DispatchRefused, Problem
+from outreach.models.diagnosis import database_problem
 from outreach.models.work import HighWaterMark
 
 
@@ -68,6 +70,19 @@ def note_in(state_dir: Path, database: str) -> DispatchNote:
     """Return the note of a database in a state directory; the text tells the databases of this machine apart."""
     name = hashlib.sha256(database.encode(errors="surrogateescape")).hexdigest()[:16]
     return DispatchNote(state_dir / f"outreach-{name}.dispatch-note", "The state directory")
+
+
+def of_state_directory(directory: Path | None) -> Iterator[Problem]:
+    """Yield that a state directory cannot be written; None for no directory."""
+    if directory is None or (directory.is_dir() and os.access(directory, os.W_OK | os.X_OK)):
+        return
+    quoted = shlex.quote(str(directory))
+    commands = [f"sudo chown $(id -un) {quoted}", f"chmod u+rwx {quoted}"]
+    message = f"This user may not write the state directory {str(directory)!r}: nothing is sent."
+    if not directory.is_dir():
+        commands = [f"mkdir -p -m 700 {quoted}"]
+        message = f"There is no state directory {str(directory)!r}: nothing is sent."
+    yield database_problem("database_not_writable", message, directory, *commands, looks=["outreach-server config"])
 
 
 def cannot_be_written(file: Path, directory: str, error: OSError) -> DispatchRefused:

@@ -17,6 +17,7 @@ from outreach.core.clock import Clock
 from outreach.errors import Problem, StorageError, StorageUnreachable
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
+from outreach.storage.base.dispatch_note import of_state_directory
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
@@ -78,6 +79,7 @@ class PostgresStorage:
         self._clock = clock
         self._create = create
         self._migrate = migrate
+        self._state_dir = state_dir
         self._lock = PostgresDispatchLock(conninfo, workers=workers, state_dir=state_dir)
         self._instrumentation = Instrumentation()
         self._open: _Open | None = None
@@ -173,7 +175,7 @@ class PostgresStorage:
 
     async def diagnose(self) -> Sequence[Problem]:
         """Return what is wrong with the database, also while this is not open."""
-        return await asyncio.to_thread(diagnose_server, self._conninfo)
+        return [*await asyncio.to_thread(diagnose_server, self._conninfo), *of_state_directory(self._state_dir)]
 
     async def _close(self) -> asyncio.CancelledError | None:
         """Disconnect, and return the cancellation that came meanwhile."""

@@ -21,6 +21,7 @@ from outreach.core.clock import Clock
 from outreach.errors import ConfigError, Problem, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
+from outreach.storage.base.dispatch_note import of_state_directory
 from outreach.storage.base.writer import Job, Queue, deliver
 from outreach.storage.sqlite.backend import Session, Writer, read_now
 from outreach.storage.sqlite.copying import require_database
@@ -257,6 +258,7 @@ class SqliteStorage:
         self._migrate = migrate
         self._clock = clock
         self._watch = FileWatch(self._path, clock=clock)
+        self._state_dir = state_dir
         self._lock = SqliteDispatchLock(self._path, host=host, watch=self._watch, workers=workers, state_dir=state_dir)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
@@ -358,7 +360,7 @@ class SqliteStorage:
         """Return what is wrong with the file, also while this is not open."""
         from outreach.storage.sqlite.diagnosis import diagnose_file
 
-        return await asyncio.to_thread(diagnose_file, self._path)
+        return [*await asyncio.to_thread(diagnose_file, self._path), *of_state_directory(self._state_dir)]
 
     @property
     def lock(self) -> SqliteDispatchLock:
