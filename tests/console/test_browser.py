@@ -141,6 +141,23 @@ def test_a_form_is_blocked_until_its_page_goes(chromium: Browser, served: Site) 
     page.context.close()
 
 
+def test_an_upload_that_was_stopped_is_sent_again(chromium: Browser, served: Site) -> None:
+    """The page says so, once, and its form is not blocked."""
+    page = opened(chromium, [])
+    page.goto(f"{served.home}campaigns/new")
+    page.locator("#file").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": b"phone\n+13035550100\n"})
+    # The server hangs.
+    page.route("**/campaigns/new", lambda _: None)
+    stop = page.context.new_cdp_session(page)
+    for _ in range(2):
+        with page.expect_request("**/campaigns/new"):
+            page.get_by_role("button", name="Next").click(no_wait_after=True)
+        stop.send("Page.stopLoading")
+        page.get_by_role("alert").wait_for()
+    assert "stopped before the server answered" in page.get_by_role("alert").inner_text()
+    page.context.close()
+
+
 def test_placeholders_are_buttons_that_write_them(chromium: Browser, served: Site) -> None:
     """They write at the end of the text at first, then at its cursor; without JavaScript they are words to copy."""
     [path] = [path for name, path in served.pages if name == "new-text"]

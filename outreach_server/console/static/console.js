@@ -45,6 +45,16 @@
     } else if (form.method !== "dialog") sent.add(form);
   }, true);
   addEventListener("pageshow", (event) => { if (event.persisted) sent.clear(); });
+  // The person has stopped the page, such as while the server hangs.
+  if (self.navigation) navigation.addEventListener("navigateerror", () => {
+    for (const form of sent) {
+      if (form.enctype !== "multipart/form-data") continue;
+      form.querySelector("[role=alert]")?.remove();
+      const textContent = "The upload was stopped before the server answered. Send it again.";
+      form.append(Object.assign(document.createElement("p"), { className: "problem", role: "alert", textContent }));
+    }
+    sent.clear();
+  });
   // Single keys: the page has the list of them where the person has not switched them off.
   const keys = document.getElementById("keys");
   if (keys) {
