@@ -125,9 +125,10 @@ class ScheduleRuns:
         if due_time(schedule) is None or at is None or timing(schedule, at, now) == "early":
             return False
         of_rule = at != schedule.run_now_at
+        waits = before is not None and before.status is CampaignStatus.SCHEDULED
         if of_rule and await self._context.storage.read(lambda tx: is_missed(tx, schedule, at, now)):
             await self._leave_out(schedule, at, "missed", MISSED)
-        elif before is not None and before.status is CampaignStatus.SCHEDULED and await self._withdraw_missed(schedule, now):
+        elif waits and await self._withdraw_missed(schedule, now):
             # It holds this run up no more.
             return True
         elif schedule.overlap == "skip" and before is not None and not before.is_terminal:
