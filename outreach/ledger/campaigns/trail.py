@@ -164,7 +164,7 @@ def last_activation(tx: Transaction, campaign: Campaign) -> datetime:
 
 def record_campaign_created(tx: Transaction, campaign: Campaign, *, actor: str, now: datetime) -> None:
     """Record that a campaign was created."""
-    _of_campaign(tx, campaign, rule=TrailRule.LOAD, reason=None, actor=actor, now=now)
+    _of_campaign(tx, campaign, rule=TrailRule.LOAD, actor=actor, now=now)
 
 
 def is_closure_recorded(
@@ -191,21 +191,18 @@ def record_campaign_closure(
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None or is_closure_recorded(tx, campaign, rule=rule, until=until, since=since):
         return
-    tx.trail.append(
-        TrailEntry(
-            at=now,
-            workspace_id=workspace_id,
-            what=TrailStepKind.HELD,
-            rule=rule,
-            state=campaign.status.value,
-            campaign_id=campaign_id,
-            due_at=until,
-        )
-    )
+    _of_campaign(tx, campaign, what=TrailStepKind.HELD, rule=rule, due_at=until, now=now)
 
 
 def record_workspace_status(
-    tx: Transaction, workspace_id: str, status: WorkspaceStatus, *, reason: str | None, actor: str, now: datetime
+    tx: Transaction,
+    workspace_id: str,
+    status: WorkspaceStatus,
+    *,
+    reason: str | None,
+    actor: str,
+    now: datetime,
+    rule: TrailRule = TrailRule.WORKSPACE,
 ) -> None:
     """Record a workspace's status or, as the reason, its changed contact rules."""
     tx.trail.append(
@@ -213,7 +210,7 @@ def record_workspace_status(
             at=now,
             workspace_id=workspace_id,
             what=TrailStepKind.WORKSPACE,
-            rule=TrailRule.WORKSPACE,
+            rule=rule,
             state=status.value,
             reason=reason,
             actor=_actor(actor),
@@ -223,16 +220,8 @@ def record_workspace_status(
 
 def record_stop(tx: Transaction, workspace: Workspace, *, actor: str, now: datetime) -> None:
     """Record that everything in a workspace was paused."""
-    tx.trail.append(
-        TrailEntry(
-            at=now,
-            workspace_id=workspace.id,
-            what=TrailStepKind.WORKSPACE,
-            rule=TrailRule.OPERATOR,
-            state=workspace.status.value,
-            reason=STOP,
-            actor=_actor(actor),
-        )
+    record_workspace_status(
+        tx, workspace.id, workspace.status, reason=STOP, actor=actor, now=now, rule=TrailRule.OPERATOR
     )
 
 
@@ -249,46 +238,19 @@ def was_stopped_since_completion(tx: Transaction, campaign: Campaign) -> bool:
 
 def record_opt_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:
     """Record that a number came onto the register, or is stopped on more channels."""
-    tx.trail.append(
-        TrailEntry(
-            at=entry.created_at,
-            workspace_id=entry.workspace_id,
-            what=TrailStepKind.OPTED_OUT,
-            rule=TrailRule.REGISTER,
-            state=entry.scope,
-            reason=entry.source,
-            actor=_actor(actor),
-            phone=entry.phone,
-        )
+    _of_number(
+        tx, entry, TrailStepKind.OPTED_OUT, state=entry.scope, reason=entry.source, actor=actor, now=entry.created_at
     )
 
 
 def record_opt_in(tx: Transaction, entry: Unsubscribe, *, actor: str, now: datetime) -> None:
     """Record that a number was taken off the register."""
-    tx.trail.append(
-        TrailEntry(
-            at=now,
-            workspace_id=entry.workspace_id,
-            what=TrailStepKind.OPTED_IN,
-            rule=TrailRule.REGISTER,
-            actor=_actor(actor),
-            phone=entry.phone,
-        )
-    )
+    _of_number(tx, entry, TrailStepKind.OPTED_IN, actor=actor, now=now)
 
 
 def record_hold(tx: Transaction, entry: Unsubscribe, *, now: datetime) -> None:
     """Record that a number is held until a person has read its message."""
-    tx.trail.append(
-        TrailEntry(
-            at=now,
-            workspace_id=entry.workspace_id,
-            what=TrailStepKind.HELD,
-            rule=TrailRule.REGISTER,
-            reason=entry.source,
-            phone=entry.phone,
-        )
-    )
+    _of_number(tx, entry, TrailStepKind.HELD, reason=entry.source, now=now)
 
 
 def record_webhook_disabled(tx: Transaction, workspace_id: str, webhook_id: str, *, reason: str, now: datetime) -> None:
@@ -322,18 +284,51 @@ def record_reply(tx: Transaction, message: InboundMessage) -> None:
 
 
 def _of_campaign(
-    tx: Transaction, campaign: Campaign, *, rule: TrailRule, reason: str | None, actor: str, now: datetime
+    tx: Transaction,
+    campaign: Campaign,
+    *,
+    what: TrailStepKind = TrailStepKind.CAMPAIGN,
+    rule: TrailRule,
+    reason: str | None = None,
+    due_at: datetime | None = None,
+    actor: str = ENGINE,
+    now: datetime,
 ) -> None:
     tx.trail.append(
         TrailEntry(
             at=now,
             workspace_id=campaign.workspace_id,
-            what=TrailStepKind.CAMPAIGN,
+            what=what,
             rule=rule,
             state=campaign.status.value,
             reason=reason,
             campaign_id=campaign.id,
+            due_at=due_at,
             actor=_actor(actor),
+        )
+    )
+
+
+def _of_number(
+    tx: Transaction,
+    entry: Unsubscribe,
+    what: TrailStepKind,
+    *,
+    state: str | None = None,
+    reason: str | None = None,
+    actor: str = ENGINE,
+    now: datetime,
+) -> None:
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=entry.workspace_id,
+            what=what,
+            rule=TrailRule.REGISTER,
+            state=state,
+            reason=reason,
+            actor=_actor(actor),
+            phone=entry.phone,
         )
     )
 
