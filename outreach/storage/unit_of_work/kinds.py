@@ -169,14 +169,14 @@ def _kind(
     )
 
 
-def _of_workspace(table: str, model: type[M], noun: str) -> Kind[M]:
-    """Return a kind with one row a workspace, whose model does not hold the workspace."""
+def _without_key(table: str, model: type[M], noun: str, *, key: str = "workspace_id") -> Kind[M]:
+    """Return a kind with a key of one column, which its models do not hold."""
     columns = Columns(model)
     return Kind(
         table=table,
         noun=noun,
-        columns=("workspace_id", *columns.names),
-        key=("workspace_id",),
+        columns=(key, *columns.names),
+        key=(key,),
         row=lambda key, it: [key[0], *columns.row(it)],
         model=lambda row, _: columns.model(row[1:]),
         key_of=_key_not_in_model,
@@ -226,11 +226,11 @@ CALLBACKS: Final = _kind(
     key=("workspace_id", "account_id", "event_id"),
     fixed=("body", "received_at"),
 )
-SMS_SETTINGS: Final = _of_workspace("sms_settings", SmsSettings, "settings row")
-CALL_SETTINGS: Final = _of_workspace("call_settings", CallSettings, "call settings row")
-PRICE_TABLES: Final = _of_workspace("price_tables", PriceTable, "price table")
-REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
-REGISTER_SALTS: Final = _of_workspace("register_salts", RegisterSalt, "salt of a register")
+SMS_SETTINGS: Final = _without_key("sms_settings", SmsSettings, "settings row")
+CALL_SETTINGS: Final = _without_key("call_settings", CallSettings, "call settings row")
+PRICE_TABLES: Final = _without_key("price_tables", PriceTable, "price table")
+REPLY_SETTINGS: Final = _without_key("reply_settings", ReplySettings, "reply settings row")
+REGISTER_SALTS: Final = _without_key("register_salts", RegisterSalt, "salt of a register")
 UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
 UNREACHABLE_NUMBERS: Final = _kind(
     "unreachable_numbers", UnreachableNumber, "unreachable number", key=("workspace_id", "phone", "channel")
@@ -319,20 +319,16 @@ def _make_campaigns() -> Kind[Campaign]:
 CAMPAIGNS: Final = _make_campaigns()
 
 
-def _make_loading() -> Kind[tuple[Campaign, datetime]]:
-    """Return the kind of hidden loading campaigns, each with the end of its lease."""
-    return Kind(
-        table=CAMPAIGNS.table,
-        noun=CAMPAIGNS.noun,
-        columns=(*CAMPAIGNS.columns, "loading_until"),
-        key=CAMPAIGNS.key,
-        row=lambda key, loading: [*CAMPAIGNS.row(key, loading[0]), format_timestamp(loading[1])],
-        model=lambda row, ref: (CAMPAIGNS.model(row[:-1], ref), parse_timestamp(row[-1])),
-        key_of=lambda loading: CAMPAIGNS.key_of(loading[0]),
-    )
-
-
-LOADING_CAMPAIGNS: Final = _make_loading()
+LOADING_CAMPAIGNS: Final[Kind[tuple[Campaign, datetime]]] = Kind(
+    table=CAMPAIGNS.table,
+    noun=CAMPAIGNS.noun,
+    columns=(*CAMPAIGNS.columns, "loading_until"),
+    key=CAMPAIGNS.key,
+    row=lambda key, loading: [*CAMPAIGNS.row(key, loading[0]), format_timestamp(loading[1])],
+    model=lambda row, ref: (CAMPAIGNS.model(row[:-1], ref), parse_timestamp(row[-1])),
+    key_of=lambda loading: CAMPAIGNS.key_of(loading[0]),
+)
+"""The hidden campaigns that are loading, each with the end of its lease."""
 
 
 def _make_recipients() -> Kind[Recipient]:
@@ -438,82 +434,27 @@ def _make_lease() -> Kind[Lease]:
 LEASE: Final = _make_lease()
 
 
-def _make_workers() -> Kind[WorkerLease]:
-    columns = Columns(WorkerLease)
-    return Kind(
-        table="workers",
-        noun="worker",
-        columns=columns.names,
-        key=("epoch",),
-        row=lambda _, worker: columns.row(worker),
-        model=lambda row, _: columns.model(row),
-        key_of=lambda worker: (worker.epoch,),
-    )
-
-
-WORKERS: Final = _make_workers()
-
-
-def _make_claims() -> Kind[Claim]:
-    columns = Columns(Claim)
-    return Kind(
-        table="claims",
-        noun="claim",
-        columns=columns.names,
-        key=("workspace_id", "subject"),
-        row=lambda _, claim: columns.row(claim),
-        model=lambda row, _: columns.model(row),
-        key_of=lambda claim: (claim.workspace_id, claim.subject),
-    )
-
-
-CLAIMS: Final = _make_claims()
-
-
-def _make_home() -> Kind[DatabaseHome]:
-    columns = Columns(DatabaseHome)
-    return Kind(
-        table="home",
-        noun="home",
-        columns=("id", *columns.names),
-        key=("id",),
-        row=lambda key, home: [key[0], *columns.row(home)],
-        model=lambda row, _: columns.model(row[1:]),
-        key_of=_key_not_in_model,
-    )
-
-
-HOME: Final = _make_home()
-
-
-def _make_sender_paces() -> Kind[datetime]:
-    return Kind(
-        table="sender_paces",
-        noun="pace of a number",
-        columns=("workspace_id", "phone", "next_slot_at"),
-        key=("workspace_id", "phone"),
-        row=lambda key, slot: [*key, format_timestamp(slot)],
-        model=lambda row, _: parse_timestamp(row[2]),
-        key_of=_key_not_in_model,
-    )
-
-
-SENDER_PACES: Final = _make_sender_paces()
-
-
-def _make_stops() -> Kind[int]:
-    return Kind(
-        table="stop_counts",
-        noun="number of stops",
-        columns=("workspace_id", "number"),
-        key=("workspace_id",),
-        row=lambda key, number: [key[0], number],
-        model=lambda row, _: int(row[1]),
-        key_of=_key_not_in_model,
-    )
-
-
-STOPS: Final = _make_stops()
+WORKERS: Final = _kind("workers", WorkerLease, "worker", key=("epoch",))
+CLAIMS: Final = _kind("claims", Claim, "claim", key=("workspace_id", "subject"))
+HOME: Final = _without_key("home", DatabaseHome, "home", key="id")
+SENDER_PACES: Final[Kind[datetime]] = Kind(
+    table="sender_paces",
+    noun="pace of a number",
+    columns=("workspace_id", "phone", "next_slot_at"),
+    key=("workspace_id", "phone"),
+    row=lambda key, slot: [*key, format_timestamp(slot)],
+    model=lambda row, _: parse_timestamp(row[2]),
+    key_of=_key_not_in_model,
+)
+STOPS: Final[Kind[int]] = Kind(
+    table="stop_counts",
+    noun="number of stops",
+    columns=("workspace_id", "number"),
+    key=("workspace_id",),
+    row=lambda key, number: [key[0], number],
+    model=lambda row, _: int(row[1]),
+    key_of=_key_not_in_model,
+)
 
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS),

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from outreach.models.resources import Agent, Flow, Trunk
+from outreach.storage.unit_of_work import kinds
 from outreach.storage.unit_of_work.kinds import Backend, kind_of
 from outreach.storage.unit_of_work.tables.base import WorkspaceTable
 from outreach.storage.unit_of_work.tables.campaigns import (
@@ -27,10 +28,7 @@ from outreach.storage.unit_of_work.tables.directory import (
     Register,
     Requests,
     Workspaces,
-    call_settings,
-    price_tables,
-    reply_settings,
-    sms_settings,
+    WorkspaceSettings,
 )
 from outreach.storage.unit_of_work.tables.erasures import Archives, Erasures
 from outreach.storage.unit_of_work.tables.ledger import Calls, Dispatches, Inbound, Messages
@@ -62,32 +60,32 @@ class Transaction:
         self._rows = rows
         self.require_written_within = rows.require_written_within
         self.workspaces = Workspaces(rows)
-        self.keys = Keys(rows)
+        self.keys = Keys(rows, kinds.KEYS)
         self.agents = self.table(Agent)
         self.trunks = self.table(Trunk)
-        self.numbers = Numbers(rows)
+        self.numbers = Numbers(rows, kinds.NUMBERS)
         self.flows = self.table(Flow)
-        self.schedules = Schedules(rows)
-        self.occurrences = Occurrences(rows)
-        self.webhooks = Webhooks(rows)
+        self.schedules = Schedules(rows, kinds.SCHEDULES)
+        self.occurrences = Occurrences(rows, kinds.OCCURRENCES)
+        self.webhooks = Webhooks(rows, kinds.WEBHOOKS)
         self.webhook_cursors = WebhookCursors(rows)
         self.webhook_holds = WebhookHolds(rows)
         self.webhook_attempts = WebhookAttempts(rows)
-        self.accounts = Accounts(rows)
+        self.accounts = Accounts(rows, kinds.ACCOUNTS)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
-        self.settings = sms_settings(rows)
-        self.call_settings = call_settings(rows)
-        self.reply_settings = reply_settings(rows)
-        self.price_tables = price_tables(rows)
+        self.settings = WorkspaceSettings(rows, kinds.SMS_SETTINGS)
+        self.call_settings = WorkspaceSettings(rows, kinds.CALL_SETTINGS)
+        self.reply_settings = WorkspaceSettings(rows, kinds.REPLY_SETTINGS)
+        self.price_tables = WorkspaceSettings(rows, kinds.PRICE_TABLES)
         self.register = Register(rows)
         self.campaigns = Campaigns(rows)
         self.campaign_lists = CampaignLists(rows)
         self.recipients = Recipients(rows)
-        self.dispatches = Dispatches(rows)
-        self.calls = Calls(rows)
-        self.messages = Messages(rows)
-        self.inbound = Inbound(rows)
+        self.dispatches = Dispatches(rows, kinds.DISPATCHES)
+        self.calls = Calls(rows, kinds.CALLS)
+        self.messages = Messages(rows, kinds.MESSAGES)
+        self.inbound = Inbound(rows, kinds.INBOUND)
         self.work = WorkQueue(rows)
         self.leases = Leases(rows)
         self.workers = Workers(rows)
@@ -95,15 +93,15 @@ class Transaction:
         self.runs = Runs(rows)
         self.stops = Stops(rows)
         self.requests = Requests(rows)
-        self.uploads = Uploads(rows)
+        self.uploads = Uploads(rows, kinds.UPLOADS)
         self.unreachable_numbers = UnreachableNumbers(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
-        self.users = Users(rows)
+        self.users = Users(rows, kinds.USERS)
         self.memberships = Memberships(rows)
-        self.sessions = Sessions(rows)
-        self.invitations = Invitations(rows)
+        self.sessions = Sessions(rows, kinds.SESSIONS)
+        self.invitations = Invitations(rows, kinds.INVITATIONS)
         self.recovery_codes = RecoveryCodes(rows)
         self.login_failures = Failures(rows)
         self.reports = Reports(rows)

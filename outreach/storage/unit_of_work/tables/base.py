@@ -78,17 +78,24 @@ class Table:
         return found[0] if found else None
 
 
-class WorkspaceTable(Table, Generic[M]):
-    """Rows that a workspace's owner sets up: few, so that a list reads all of them.
-
-    Args:
-        rows: The unit of work.
-        kind: Their kind; the query `TABLE.list` returns those of a workspace.
-    """
+class KindTable(Table, Generic[M]):
+    """The rows of one kind."""
 
     def __init__(self, rows: UnitOfWork, kind: Kind[M]) -> None:
         super().__init__(rows)
         self._kind = kind
+
+    def insert(self, row: M) -> None:
+        """Write a new row, or raise `AlreadyExists`."""
+        self._rows.insert_now(self._kind, self._kind.key_of(row), row)
+
+    def update(self, row: M) -> None:
+        """Replace a row."""
+        self._rows.update(self._kind, self._kind.key_of(row), row)
+
+
+class IdentifiedTable(KindTable[M]):
+    """Rows of workspaces with identifiers."""
 
     def get(self, workspace_id: str, identifier: str) -> M | None:
         """Return a row by its identifier, removed or not."""
@@ -101,13 +108,12 @@ class WorkspaceTable(Table, Generic[M]):
             raise NotFound(self._kind.noun, identifier)
         return row
 
-    def insert(self, row: M) -> None:
-        """Write a new row."""
-        self._rows.insert_now(self._kind, self._kind.key_of(row), row)
 
-    def update(self, row: M) -> None:
-        """Replace a row."""
-        self._rows.update(self._kind, self._kind.key_of(row), row)
+class WorkspaceTable(IdentifiedTable[M]):
+    """Rows that a workspace's owner sets up: few, so that a list reads all of them.
+
+    The query `TABLE.list` returns those of a workspace.
+    """
 
     def list(self, workspace_id: str) -> Sequence[M]:
         """Return a workspace's rows, removed ones included, oldest first by (created_at, id)."""

@@ -12,10 +12,8 @@ import attrs
 from outreach.core.clock import format_timestamp
 from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.base import Channel
-from outreach.models.prices import PriceTable
 from outreach.models.reports import CallbackRecord
 from outreach.models.resources import Number
-from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import HELD, KEYWORD, RegisterSalt, Unsubscribe, imports_alone
 from outreach.models.work import IdempotencyRecord, RequestWindow
 from outreach.models.workspace import ApiKey, Workspace
@@ -24,7 +22,6 @@ from outreach.rules.phones import is_pseudonym, register_hash, stored_forms
 from outreach.serialization.documents import json_text
 from outreach.storage.unit_of_work.kinds import (
     ACCOUNTS,
-    CALL_SETTINGS,
     CALLBACKS,
     CAMPAIGNS,
     DISPATCHES,
@@ -32,17 +29,14 @@ from outreach.storage.unit_of_work.kinds import (
     KEYS,
     MESSAGES,
     NUMBERS,
-    PRICE_TABLES,
     PROVIDER_THROTTLES,
     REGISTER_SALTS,
-    REPLY_SETTINGS,
     REQUEST_WINDOWS,
-    SMS_SETTINGS,
     UNSUBSCRIBES,
     WORKSPACES,
     Kind,
 )
-from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, KindTable, Table, WorkspaceTable, json_list
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 S = TypeVar("S")
@@ -75,7 +69,7 @@ class Workspaces(Table):
         return self._list(WORKSPACES, "workspaces.list")
 
 
-class Keys(Table):
+class Keys(KindTable[ApiKey]):
     """API keys; the digest is unique."""
 
     def by_digest(self, digest: str) -> ApiKey | None:
@@ -85,14 +79,6 @@ class Keys(Table):
     def get(self, key_id: str) -> ApiKey | None:
         """Return a key of any workspace, for operators' commands."""
         return self._one(KEYS, "keys.get", key_id=key_id)
-
-    def insert(self, key: ApiKey) -> None:
-        """Write a new key."""
-        self._rows.insert_now(KEYS, KEYS.key_of(key), key)
-
-    def update(self, key: ApiKey) -> None:
-        """Replace a key."""
-        self._rows.update(KEYS, KEYS.key_of(key), key)
 
     def list(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, oldest first by (created_at, id)."""
@@ -133,9 +119,6 @@ class Requests(Table):
 
 class Numbers(WorkspaceTable[Number]):
     """Phone numbers that a workspace sends or calls from; (workspace, phone) is unique."""
-
-    def __init__(self, rows: UnitOfWork) -> None:
-        super().__init__(rows, NUMBERS)
 
     def by_phone(self, workspace_id: str, phone: str) -> Number | None:
         """Return a number by its phone number."""
@@ -189,31 +172,8 @@ class WorkspaceSettings(Table, Generic[S]):
         return self._rows.delete(self._kind, (workspace_id,))
 
 
-def sms_settings(rows: UnitOfWork) -> WorkspaceSettings[SmsSettings]:
-    """Return the table of SMS settings."""
-    return WorkspaceSettings(rows, SMS_SETTINGS)
-
-
-def call_settings(rows: UnitOfWork) -> WorkspaceSettings[CallSettings]:
-    """Return the table of call settings."""
-    return WorkspaceSettings(rows, CALL_SETTINGS)
-
-
-def reply_settings(rows: UnitOfWork) -> WorkspaceSettings[ReplySettings]:
-    """Return the table of reply settings."""
-    return WorkspaceSettings(rows, REPLY_SETTINGS)
-
-
-def price_tables(rows: UnitOfWork) -> WorkspaceSettings[PriceTable]:
-    """Return the table of price tables."""
-    return WorkspaceSettings(rows, PRICE_TABLES)
-
-
 class Accounts(WorkspaceTable[StoredAccount]):
     """Accounts at carriers and voice providers; (workspace, provider) is unique."""
-
-    def __init__(self, rows: UnitOfWork) -> None:
-        super().__init__(rows, ACCOUNTS)
 
     def find(self, account_id: str) -> StoredAccount | None:
         """Return an account of any workspace, for callbacks and operators' commands."""

@@ -17,7 +17,7 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.rules.numbering import spellings
 from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES, Row, filtered
-from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, IdentifiedTable, Place, json_list
 from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 C = TypeVar("C", Dispatch, Call, Message)
@@ -27,7 +27,7 @@ _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
 _WITH_PROVIDER_ID: Final = "dispatches.with_provider_id"
 
 
-class Dispatches(Table):
+class Dispatches(IdentifiedTable[Dispatch]):
     """The ledger: at most one unsettled dispatch for each recipient and step, message or call."""
 
     def insert(self, dispatch: Dispatch) -> None:
@@ -54,10 +54,6 @@ class Dispatches(Table):
             return [dispatch for _, dispatch in fresh]
         written = set(self._rows.existing_keys(DISPATCHES, [key for key, _ in fresh]))
         return [dispatch for key, dispatch in fresh if key in written]
-
-    def get(self, workspace_id: str, dispatch_id: str) -> Dispatch | None:
-        """Return a dispatch."""
-        return self._rows.get(DISPATCHES, (workspace_id, dispatch_id))
 
     def prefetch(self, workspace_and_dispatch: Iterable[tuple[str, str]]) -> None:
         """Read many dispatches in one go, for `get`."""
@@ -329,12 +325,8 @@ class Dispatches(Table):
         return any(other.unsettled for other in others)
 
 
-class Calls(Table):
+class Calls(IdentifiedTable[Call]):
     """Call records."""
-
-    def get(self, workspace_id: str, call_id: str) -> Call | None:
-        """Return a call."""
-        return self._rows.get(CALLS, (workspace_id, call_id))
 
     def prefetch(self, workspace_and_call: Iterable[tuple[str, str]]) -> None:
         """Read many calls in one go, for `get`."""
@@ -354,10 +346,6 @@ class Calls(Table):
             raise LookupError("There is no such campaign.")
         # The caller owns the dictionary, and this row outlives the transaction.
         self._rows.insert(CALLS, CALLS.key_of(call), attrs.evolve(call, variables=dict(call.variables)))
-
-    def update(self, call: Call) -> None:
-        """Replace a call; its agent, number and recipient stay."""
-        self._rows.update(CALLS, CALLS.key_of(call), call)
 
     def transcripts(self, workspace_id: str, call_ids: Collection[str]) -> Mapping[str, str]:
         """Return what was said in calls, by their ids, as far as it is known and not erased."""
@@ -429,12 +417,8 @@ class Calls(Table):
         return min(found, key=lambda call: (call.created_at, call.id), default=None)
 
 
-class Messages(Table):
+class Messages(IdentifiedTable[Message]):
     """Single messages."""
-
-    def get(self, workspace_id: str, message_id: str) -> Message | None:
-        """Return a message."""
-        return self._rows.get(MESSAGES, (workspace_id, message_id))
 
     def prefetch(self, workspace_and_message: Iterable[tuple[str, str]]) -> None:
         """Read many messages in one go, for `get`."""
@@ -443,10 +427,6 @@ class Messages(Table):
     def insert(self, message: Message) -> None:
         """Write a new message."""
         self._rows.insert(MESSAGES, MESSAGES.key_of(message), message)
-
-    def update(self, message: Message) -> None:
-        """Replace a message."""
-        self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
 
     def list(
         self,
@@ -484,12 +464,8 @@ class Messages(Table):
         return _latest(rows)
 
 
-class Inbound(Table):
+class Inbound(IdentifiedTable[InboundMessage]):
     """Inbound messages."""
-
-    def insert(self, message: InboundMessage) -> None:
-        """Write a message, or raise `AlreadyExists` for a duplicate by identifier or provider's identifier."""
-        self._rows.insert_now(INBOUND, INBOUND.key_of(message), message)
 
     def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
         """Return when a number last wrote a keyword, by `written_at`, or None."""
@@ -498,10 +474,6 @@ class Inbound(Table):
     def last_unclear(self, workspace_id: str, phone: str) -> datetime | None:
         """Return when a number last wrote an unclear message, by `written_at`, or None."""
         return _latest(self._query_forms("inbound.last_unclear", INBOUND, workspace_id, phone))
-
-    def get(self, workspace_id: str, message_id: str) -> InboundMessage | None:
-        """Return a message."""
-        return self._rows.get(INBOUND, (workspace_id, message_id))
 
     def list(
         self,

@@ -8,35 +8,23 @@ from datetime import datetime
 from outreach.core.clock import format_timestamp
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, DISPATCHES, OCCURRENCES, RECIPIENTS, SCHEDULES
-from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
-from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+from outreach.storage.unit_of_work.tables.base import LAST, KindTable, WorkspaceTable
 
 
 class Schedules(WorkspaceTable[Schedule]):
     """Schedules of all workspaces."""
-
-    def __init__(self, rows: UnitOfWork) -> None:
-        super().__init__(rows, SCHEDULES)
 
     def paused(self, workspace_id: str | None, *, limit: int) -> Sequence[Schedule]:
         """Return schedules of a workspace, or of all, that the engine has paused."""
         return self._list(SCHEDULES, "schedules.paused", workspace_id=workspace_id, limit=limit)
 
 
-class Occurrences(Table):
+class Occurrences(KindTable[Occurrence]):
     """One row for a time of a schedule; (workspace, schedule, time) is unique."""
 
     def get(self, workspace_id: str, schedule_id: str, at: datetime) -> Occurrence | None:
         """Return what became of a run."""
         return self._rows.get(OCCURRENCES, (workspace_id, schedule_id, format_timestamp(at)))
-
-    def insert(self, one: Occurrence) -> None:
-        """Write a new row; raise `AlreadyExists` if the time has one."""
-        self._rows.insert_now(OCCURRENCES, OCCURRENCES.key_of(one), one)
-
-    def update(self, one: Occurrence) -> None:
-        """Replace a row."""
-        self._rows.update(OCCURRENCES, OCCURRENCES.key_of(one), one)
 
     def page(
         self, workspace_id: str, schedule_id: str, *, before: datetime | None = None, limit: int

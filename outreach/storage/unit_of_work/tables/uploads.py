@@ -8,15 +8,11 @@ from datetime import datetime
 from outreach.core.clock import format_timestamp
 from outreach.models.upload import Upload
 from outreach.storage.unit_of_work.kinds import UPLOADS
-from outreach.storage.unit_of_work.tables.base import Table
+from outreach.storage.unit_of_work.tables.base import IdentifiedTable
 
 
-class Uploads(Table):
+class Uploads(IdentifiedTable[Upload]):
     """Uploads and their chunks, which are never cached."""
-
-    def get(self, workspace_id: str, upload_id: str) -> Upload | None:
-        """Return an upload, expired or not."""
-        return self._rows.get(UPLOADS, (workspace_id, upload_id))
 
     def list(self, workspace_id: str) -> Sequence[Upload]:
         """Return a workspace's uploads, expired ones included, oldest first by (created_at, id)."""
@@ -25,10 +21,6 @@ class Uploads(Table):
     def insert(self, upload: Upload) -> None:
         """Write a new upload."""
         self._rows.insert(UPLOADS, UPLOADS.key_of(upload), upload)
-
-    def update(self, upload: Upload) -> None:
-        """Replace an upload."""
-        self._rows.update(UPLOADS, UPLOADS.key_of(upload), upload)
 
     def add_chunk(self, upload: Upload, start_byte: int, content: bytes) -> None:
         """Write a chunk of an upload that is there."""

@@ -15,10 +15,10 @@ from outreach.storage.unit_of_work.kinds import (
     SESSIONS,
     USERS,
 )
-from outreach.storage.unit_of_work.tables.base import Table, json_list
+from outreach.storage.unit_of_work.tables.base import KindTable, Table, json_list
 
 
-class Users(Table):
+class Users(KindTable[StoredUser]):
     """Users; the e-mail address is unique."""
 
     def get(self, user_id: str) -> StoredUser | None:
@@ -40,14 +40,6 @@ class Users(Table):
     def page(self, *, after: str = "", limit: int) -> Sequence[StoredUser]:
         """Return the users with an identifier behind `after`, by identifier."""
         return self._list(USERS, "users.page_of_users", after=after, limit=limit)
-
-    def insert(self, user: StoredUser) -> None:
-        """Write a new user."""
-        self._rows.insert_now(USERS, USERS.key_of(user), user)
-
-    def update(self, user: StoredUser) -> None:
-        """Replace a user."""
-        self._rows.update(USERS, USERS.key_of(user), user)
 
 
 class Memberships(Table):
@@ -74,7 +66,7 @@ class Memberships(Table):
         return self._list(MEMBERSHIPS, "users.of_user", user_id=user_id)
 
 
-class Sessions(Table):
+class Sessions(KindTable[Session]):
     """Sessions, ended ones included; the digest is unique."""
 
     def get(self, session_id: str) -> Session | None:
@@ -97,14 +89,6 @@ class Sessions(Table):
         rows = self._rows.query("users.open_sessions", SESSIONS, ids=json_list(user_ids), **moments)
         return {row[0]: int(row[1]) for row in rows}
 
-    def insert(self, session: Session) -> None:
-        """Write a new session."""
-        self._rows.insert_now(SESSIONS, SESSIONS.key_of(session), session)
-
-    def update(self, session: Session) -> None:
-        """Replace a session."""
-        self._rows.update(SESSIONS, SESSIONS.key_of(session), session)
-
     def end_of_user(self, user_id: str, now: datetime, *, but: str = "") -> int:
         """End the sessions of a user, but for the one with the identifier `but`; return how many were open."""
         return self._rows.execute_on(
@@ -120,7 +104,7 @@ class Sessions(Table):
         return self._rows.execute_on(SESSIONS, "users.sweep_sessions", before=format_timestamp(before), limit=limit)
 
 
-class Invitations(Table):
+class Invitations(KindTable[Invitation]):
     """Links that can be used once; the digest is unique."""
 
     def get(self, invitation_id: str) -> Invitation | None:
@@ -134,14 +118,6 @@ class Invitations(Table):
     def list(self, workspace_id: str | None) -> Sequence[Invitation]:
         """Return the invitations to a workspace, or those to none, oldest first by (created_at, id)."""
         return self._list(INVITATIONS, "users.invitations_of_workspace", workspace_id=workspace_id)
-
-    def insert(self, invitation: Invitation) -> None:
-        """Write a new invitation."""
-        self._rows.insert_now(INVITATIONS, INVITATIONS.key_of(invitation), invitation)
-
-    def update(self, invitation: Invitation) -> None:
-        """Replace an invitation."""
-        self._rows.update(INVITATIONS, INVITATIONS.key_of(invitation), invitation)
 
     def withdraw_all(self, now: datetime) -> int:
         """Withdraw all invitations but those of the set-up; return how many were open."""

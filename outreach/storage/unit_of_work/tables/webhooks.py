@@ -9,14 +9,10 @@ from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.storage.unit_of_work.kinds import WEBHOOK_ATTEMPTS, WEBHOOK_CURSORS, WEBHOOK_HOLDS, WEBHOOKS
 from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
-from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 
 class Webhooks(WorkspaceTable[Webhook]):
     """Endpoints of all workspaces."""
-
-    def __init__(self, rows: UnitOfWork) -> None:
-        super().__init__(rows, WEBHOOKS)
 
     def prefetch(self, workspace_id: str, webhook_ids: Sequence[str]) -> None:
         """Read endpoints of a workspace with their cursors in one go, for `get`."""
