@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
 from outreach.errors import Conflict, InvalidRequest, LeaseLost, NotFound, Unauthorized, WorkspaceUnavailable
 from outreach.ledger.campaigns import trail
 from outreach.models.base import set_fields
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.settings import CallSettings, PlaceHours, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, WorkerLease, WorkUnit
@@ -19,15 +19,21 @@ from outreach.rules.deciding import contact_rules_key
 from outreach.rules.segments import text_problem
 from outreach.storage.unit_of_work import Transaction
 
+T = TypeVar("T")
+
 _SMS_SETTINGS: Final = SmsSettings()
+
+
+def existing(row: T | None, kind: str, identifier: str) -> T:
+    """Return a row that was looked up, or raise `NotFound` if there is none."""
+    if row is None:
+        raise NotFound(kind, identifier)
+    return row
 
 
 def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:
     """Return a workspace, or raise `NotFound`."""
-    workspace = tx.workspaces.get(workspace_id)
-    if workspace is None:
-        raise NotFound("workspace", workspace_id)
-    return workspace
+    return existing(tx.workspaces.get(workspace_id), "workspace", workspace_id)
 
 
 def require_available(workspace: Workspace) -> None:
@@ -71,10 +77,13 @@ def reply_settings_of(tx: Transaction, workspace_id: str) -> ReplySettings:
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:
     """Return a campaign, or raise `NotFound`."""
-    campaign = tx.campaigns.get(workspace_id, campaign_id)
-    if campaign is None:
-        raise NotFound("campaign", campaign_id)
-    return campaign
+    return existing(tx.campaigns.get(workspace_id, campaign_id), "campaign", campaign_id)
+
+
+def recipient_of(tx: Transaction, campaign: Campaign, position: int) -> Recipient:
+    """Return the recipient at a position of a campaign's list, or raise `NotFound`."""
+    recipient = tx.recipients.get(campaign.workspace_id, campaign.id, position)
+    return existing(recipient, "recipient", str(position))
 
 
 def require_revision(campaign: Campaign, revision: int | None) -> None:

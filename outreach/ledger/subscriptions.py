@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import Conflict, NotFound
-from outreach.ledger.common import workspace_of
+from outreach.ledger.common import existing, workspace_of
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.events import Event
@@ -127,10 +127,7 @@ def shown(tx: Transaction, row: StoredSubscription, *, lease: timedelta, now: da
 
 def row_of(tx: Transaction, name: str) -> StoredSubscription:
     """Return a subscription as it is stored, or raise `NotFound`."""
-    row = tx.subscriptions.get(name)
-    if row is None:
-        raise NotFound("subscription", name)
-    return row
+    return existing(tx.subscriptions.get(name), "subscription", name)
 
 
 def events_between(tx: Transaction, workspace_id: str | None, after: int, until: int) -> Sequence[Event | None]:

@@ -13,9 +13,9 @@ import anyio
 import attrs
 import orjson
 
-from outreach.errors import Conflict, InvalidRequest, NotFound, RequestInProgress, StorageError
+from outreach.errors import Conflict, InvalidRequest, RequestInProgress, StorageError
 from outreach.ledger.access import idempotency as operations
-from outreach.ledger.common import workspace_of
+from outreach.ledger.common import existing, workspace_of
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, LastingKey, StoredAnswer
 from outreach.protocols.storage import Operation, Within
 from outreach.services.context import ServiceContext
@@ -178,10 +178,7 @@ class Idempotency:
 
         async def recall(stored: bytes) -> I:
             identifier = stored.decode()
-            found = await self._context.storage.read(lambda tx: find(tx, identifier))
-            if found is None:
-                raise NotFound(kind, identifier)
-            return found
+            return await self._context.storage.read(lambda tx: existing(find(tx, identifier), kind, identifier))
 
         return await self.once(
             workspace_id,

@@ -8,7 +8,7 @@ from datetime import datetime
 import attrs
 
 from outreach.errors import Conflict, NotFound, Unauthorized
-from outreach.ledger.common import record_audit, workspace_of
+from outreach.ledger.common import existing, record_audit, workspace_of
 from outreach.models.user import Invitation, Membership, RecoveryCode, Role, StoredUser, User
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 
@@ -17,10 +17,7 @@ LINK_NOT_VALID = "This link is not valid: it was used, has expired, or was withd
 
 def user_of(tx: Transaction, user_id: str) -> StoredUser:
     """Return a user, or raise `NotFound`."""
-    user = tx.users.get(user_id)
-    if user is None:
-        raise NotFound("user", user_id)
-    return user
+    return existing(tx.users.get(user_id), "user", user_id)
 
 
 def shown(user: StoredUser) -> User:

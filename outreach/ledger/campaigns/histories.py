@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from outreach.errors import NotFound
-from outreach.ledger.common import campaign_of, workspace_of
+from outreach.ledger.common import campaign_of, recipient_of, workspace_of
 from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import (
@@ -65,9 +65,7 @@ def with_phone(tx: Transaction, campaign: Campaign, written: str) -> Sequence[Re
 def history_at(tx: Transaction, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
     """Return what happened to one recipient, or raise `NotFound` if there is no such campaign or position."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
-    recipient = tx.recipients.get(workspace_id, campaign_id, position)
-    if recipient is None:
-        raise NotFound("recipient", str(position))
+    recipient = recipient_of(tx, campaign, position)
     of_number = () if recipient.phone is None else _register_steps(tx, campaign, recipient.phone)
     return _history(tx, campaign, recipient, of_number, _shared(tx, campaign))
 

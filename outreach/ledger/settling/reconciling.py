@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import Conflict, NotFound
+from outreach.errors import Conflict
 from outreach.ledger import provider_throttles
 from outreach.ledger.common import record_audit, time_left
 from outreach.ledger.settling.ledger import belongs_to_another, settle
@@ -133,9 +133,7 @@ def resolve(
         NotFound: The workspace has no such dispatch.
         Conflict: It is not unknown, or its request may still be on its way.
     """
-    dispatch = tx.dispatches.get(workspace_id, dispatch_id)
-    if dispatch is None:
-        raise NotFound("dispatch", dispatch_id)
+    dispatch = tx.dispatches.existing(workspace_id, dispatch_id)
     if dispatch.state is not DispatchState.UNKNOWN:
         raise Conflict(f"The dispatch is {dispatch.state}, not unknown: there is nothing to decide.")
     left = time_left(tx, dispatch.created_at, deadlines.retry_after, now)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from outreach.errors import Conflict, NotFound
+from outreach.errors import Conflict
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.transitions import complete_if_done
-from outreach.ledger.common import campaign_of, record_audit
+from outreach.ledger.common import campaign_of, recipient_of, record_audit
 from outreach.models.campaign import Recipient
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, RecipientStatus, TrailRule
 from outreach.rules.settlement import ended_recipient
@@ -35,9 +35,7 @@ def skip_recipient(
         Conflict: A request to it may reach it, it has ended, or its campaign has.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
-    recipient = tx.recipients.get(workspace_id, campaign_id, position)
-    if recipient is None:
-        raise NotFound("recipient", str(position))
+    recipient = recipient_of(tx, campaign, position)
     if (recipient.status, recipient.reason) == (RecipientStatus.SKIPPED, BY_OPERATOR):
         return recipient
     if recipient.status in IN_FLIGHT_RECIPIENT_STATUSES:

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import attrs
 
 from outreach.core.vault import Vault
-from outreach.errors import ConfigError, NotFound, Problem
+from outreach.errors import ConfigError, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.campaigns.transitions import (
     caller_of,
@@ -21,7 +21,7 @@ from outreach.ledger.campaigns.transitions import (
     start_warnings,
     texts_of,
 )
-from outreach.ledger.common import campaign_of, campaign_unit, provider_of, require_revision, workspace_of
+from outreach.ledger.common import campaign_of, campaign_unit, existing, provider_of, require_revision, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
 from outreach.models.account import StoredAccount
 from outreach.models.approval import PricedRevision
@@ -293,10 +293,9 @@ class CampaignMoves:
         Raises:
             NotFound: No campaign has this id.
         """
-        campaign = await self._context.storage.read(lambda tx: tx.campaigns.find(campaign_id))
-        if campaign is None:
-            raise NotFound("campaign", campaign_id)
-        return campaign
+        return await self._context.storage.read(
+            lambda tx: existing(tx.campaigns.find(campaign_id), "campaign", campaign_id)
+        )
 
     async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         """Return all problems that prevent a start now, each with its field.

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
-from outreach.errors import InvalidRequest, NotFound
+from outreach.errors import InvalidRequest
 from outreach.ledger.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.ledger.campaigns.results import results_of
-from outreach.ledger.common import campaign_of, workspace_of
+from outreach.ledger.common import campaign_of, recipient_of, workspace_of
 from outreach.ledger.settling.skipping import skip_recipient
 from outreach.models.base import Page
 from outreach.models.campaign import MAX_EXTERNAL_ID, Campaign, NewRecipient, Recipient, RecipientCount, RecipientSkip
@@ -124,16 +124,12 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign, or the campaign no such recipient.
         """
-
-        def operation(tx: Transaction) -> Recipient | None:
-            campaign_of(tx, workspace_id, campaign_id)
-            return tx.recipients.get(workspace_id, campaign_id, position)
-
         check_value("position", position, Integer(0, _MAX_POSITION))
-        recipient = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
-        if recipient is None:
-            raise NotFound("recipient", str(position))
-        return recipient
+        return await self._context.storage.read_ledger(
+            workspace_id,
+            campaign_id,
+            lambda tx: recipient_of(tx, campaign_of(tx, workspace_id, campaign_id), position),
+        )
 
     async def list_appearances(
         self, workspace_id: str, external_id: str, *, after: str | None = None, limit: int = 100

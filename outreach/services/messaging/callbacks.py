@@ -18,7 +18,7 @@ from outreach.dispatch.adapter_answers import SafeAnalyser, recordable_event
 from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import CallbackRejected, NotFound
-from outreach.ledger.common import workspace_of
+from outreach.ledger.common import existing, workspace_of
 from outreach.ledger.settling import callback_events, ledger
 from outreach.ledger.settling.callback_events import MISDIRECTIONS, CallbackContext
 from outreach.models.account import CallbackResult, Misdirection, StoredAccount
@@ -272,10 +272,9 @@ class Callbacks:
         Raises:
             NotFound: The workspace has no such event, or it was deleted since (docs/operations.md).
         """
-        found = await self._context.storage.read(lambda tx: tx.callbacks.get(workspace_id, account_id, event_id))
-        if found is None:
-            raise NotFound("callback", event_id)
-        return found
+        return await self._context.storage.read(
+            lambda tx: existing(tx.callbacks.get(workspace_id, account_id, event_id), "callback", event_id)
+        )
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
         """Return a page of a workspace's events, newest first.
@@ -306,10 +305,9 @@ class Callbacks:
         if not account_id.isprintable():
             # No id has such characters, and some databases refuse them.
             raise NotFound("account", account_id)
-        account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
-        if account is None:
-            raise NotFound("account", account_id)
-        return account
+        return await self._context.storage.read(
+            lambda tx: existing(tx.accounts.find(account_id), "account", account_id)
+        )
 
 
 async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:

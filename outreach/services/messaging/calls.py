@@ -13,7 +13,7 @@ import anyio
 
 from outreach.errors import InvalidRequest, NotFound, Problem, StorageError
 from outreach.ledger.campaigns.transitions import require_account
-from outreach.ledger.common import campaign_of, require_available, workspace_of
+from outreach.ledger.common import campaign_of, existing, require_available, workspace_of
 from outreach.ledger.sending import singles
 from outreach.ledger.settling import verdicts
 from outreach.models.base import Page
@@ -229,10 +229,7 @@ class Calls:
         Raises:
             NotFound: No call has this id.
         """
-        call = await self._context.storage.read(lambda tx: tx.calls.find(identifier))
-        if call is None:
-            raise NotFound("call", identifier)
-        return call
+        return await self._context.storage.read(lambda tx: existing(tx.calls.find(identifier), "call", identifier))
 
     async def _wait_for_acceptance(self, call: Call) -> Call:
         context = self._context

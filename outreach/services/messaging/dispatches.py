@@ -10,8 +10,8 @@ from typing import Final
 from outreach.dispatch.looking_up import LookUps
 from outreach.dispatch.reconciler import reconcile_deadlines
 from outreach.dispatch.worker import backoff_of
-from outreach.errors import Conflict, InvalidRequest, NotFound
-from outreach.ledger.common import campaign_of, record_audit, workspace_of
+from outreach.errors import Conflict, InvalidRequest
+from outreach.ledger.common import campaign_of, existing, record_audit, workspace_of
 from outreach.ledger.settling import deciding, reconciling
 from outreach.ledger.settling.callback_events import merge_early_events
 from outreach.ledger.settling.reconciling import Deadlines
@@ -78,10 +78,7 @@ class Dispatches:
         Raises:
             NotFound: The workspace has no such dispatch.
         """
-        dispatch = await self._context.storage.read(lambda tx: tx.dispatches.get(workspace_id, dispatch_id))
-        if dispatch is None:
-            raise NotFound("dispatch", dispatch_id)
-        return dispatch
+        return await self._context.storage.read(lambda tx: tx.dispatches.existing(workspace_id, dispatch_id))
 
     async def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
@@ -89,10 +86,9 @@ class Dispatches:
         Raises:
             NotFound: No dispatch has this id.
         """
-        dispatch = await self._context.storage.read(lambda tx: tx.dispatches.find(dispatch_id))
-        if dispatch is None:
-            raise NotFound("dispatch", dispatch_id)
-        return dispatch
+        return await self._context.storage.read(
+            lambda tx: existing(tx.dispatches.find(dispatch_id), "dispatch", dispatch_id)
+        )
 
     async def look_up(self, workspace_id: str, dispatch_id: str, *, actor: str = "library") -> DispatchLookUp:
         """Ask the provider now what became of an unknown dispatch, and settle it by the evidence.

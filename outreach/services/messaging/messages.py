@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from outreach.core.clock import in_utc
-from outreach.errors import Conflict, InvalidRequest, NotFound
+from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.campaigns.transitions import require_account
 from outreach.ledger.campaigns.trial_texts import require_open, text_for_contact
 from outreach.ledger.common import campaign_of, record_audit, require_available, workspace_of
@@ -362,10 +362,7 @@ class Messages:
         Raises:
             NotFound: The workspace has no such message.
         """
-        message = await self._context.storage.read(lambda tx: tx.inbound.get(workspace_id, message_id))
-        if message is None:
-            raise NotFound("inbound message", message_id)
-        return message
+        return await self._context.storage.read(lambda tx: tx.inbound.existing(workspace_id, message_id))
 
     async def get(self, workspace_id: str, message_id: str) -> Message:
         """Return a message.
@@ -373,10 +370,7 @@ class Messages:
         Raises:
             NotFound: The workspace has no such message.
         """
-        message = await self._context.storage.read(lambda tx: tx.messages.get(workspace_id, message_id))
-        if message is None:
-            raise NotFound("message", message_id)
-        return message
+        return await self._context.storage.read(lambda tx: tx.messages.existing(workspace_id, message_id))
 
     async def failure(self, message: Message) -> ProviderFailure | None:
         """Return the provider's account of what went wrong with a message; None if nothing did."""

@@ -9,8 +9,8 @@ from typing import get_args
 
 import attrs
 
-from outreach.errors import Conflict, InvalidRequest, NotFound, Problem
-from outreach.ledger.common import record_audit, workspace_of
+from outreach.errors import Conflict, InvalidRequest, Problem
+from outreach.ledger.common import existing, record_audit, workspace_of
 from outreach.ledger.opt_out.entries import (
     put_on_register,
     release_number,
@@ -224,10 +224,7 @@ class Unsubscribes(UnsubscribeImports):
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
-            normalised = _normalise(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
-            entry = None if normalised is None else tx.register.get(workspace_id, normalised)
-            if normalised is None or entry is None:
-                raise NotFound("number on the register", phone)
+            entry = _entry_of(tx, workspace_id, require_text("phone", phone))
             if entry.scope != HELD:
                 raise Conflict("The number is not held: there is nothing to decide.")
             if seen is not None and entry.created_at != seen:
@@ -236,9 +233,9 @@ class Unsubscribes(UnsubscribeImports):
                 entry = put_on_register(
                     tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor
                 )
-                skip_waiting_recipients(tx, workspace_id, [normalised], now=now)
+                skip_waiting_recipients(tx, workspace_id, [entry.phone], now=now)
             else:
-                release_number(tx, workspace_id, normalised, now=now)
+                release_number(tx, workspace_id, entry.phone, now=now)
             record_audit(
                 tx,
                 now=now,
@@ -269,16 +266,8 @@ class Unsubscribes(UnsubscribeImports):
         Raises:
             NotFound: The workspace does not exist, or the number is not on its register.
         """
-
-        def operation(tx: Transaction) -> Unsubscribe | None:
-            normalised = _normalise(phone, workspace_of(tx, workspace_id).default_region)
-            return None if normalised is None else tx.register.get(workspace_id, normalised)
-
         require_text("phone", phone)
-        entry = await self._context.storage.read(operation)
-        if entry is None:
-            raise NotFound("number on the register", phone)
-        return entry
+        return await self._context.storage.read(lambda tx: _entry_of(tx, workspace_id, phone))
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the register in the order of the numbers, held ones included.
@@ -310,6 +299,13 @@ class Unsubscribes(UnsubscribeImports):
         return await self._context.storage.read(
             lambda tx: tx.register.stopped(workspace_of(tx, workspace_id).id, channel, tuple(phones))
         )
+
+
+def _entry_of(tx: Transaction, workspace_id: str, phone: str) -> Unsubscribe:
+    """Return the entry of a number in any notation, or raise `NotFound`."""
+    normalised = _normalise(phone, workspace_of(tx, workspace_id).default_region)
+    entry = None if normalised is None else tx.register.get(workspace_id, normalised)
+    return existing(entry, "number on the register", phone)
 
 
 def _normalise(phone: str, region: str | None) -> str | None:

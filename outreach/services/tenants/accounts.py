@@ -14,9 +14,9 @@ import attrs
 from outreach.core.config import PUBLIC_URL_VARIABLE
 from outreach.core.extras import require
 from outreach.core.vault import PreviousCredentials, Vault
-from outreach.errors import ConfigError, InvalidRequest, NotFound, Problem
+from outreach.errors import ConfigError, InvalidRequest, Problem
 from outreach.ledger import provider_throttles
-from outreach.ledger.common import record_audit, workspace_of
+from outreach.ledger.common import existing, record_audit, workspace_of
 from outreach.models.account import Account, CallbackCheck, Provider, ProviderThrottle, StoredAccount
 from outreach.models.base import Page
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
@@ -234,7 +234,7 @@ class Accounts(AccountRekeying):
             NotFound: The workspace has no such account.
             ConfigError: The key that encrypted it is missing, or its adapter is not installed here.
         """
-        account = await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
+        account = await self._context.storage.read(lambda tx: tx.accounts.existing(workspace_id, account_id))
         adapter = self._context.adapters.adapter(account.provider)
         seconds = self._context.config.provider_timeout_seconds
         found = AccountCheck(
@@ -260,7 +260,7 @@ class Accounts(AccountRekeying):
             NotFound: The workspace has no such account.
             ConfigError: The key that encrypted it is missing, or its adapter or httpx is not installed here.
         """
-        account = await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
+        account = await self._context.storage.read(lambda tx: tx.accounts.existing(workspace_id, account_id))
         adapter = self._context.adapters.adapter(account.provider)
         return await try_callback(self._context, self._connections, account, adapter)
 
@@ -285,7 +285,7 @@ class Accounts(AccountRekeying):
         now = self._context.now()
 
         def operation(tx: Transaction) -> Account:
-            account = _account_of(tx, workspace_id, account_id)
+            account = tx.accounts.existing(workspace_id, account_id)
             return self._shown(account, provider_throttles.active_throttle(tx, workspace_id, account.provider, now))
 
         return await self._context.storage.read(operation)
@@ -296,9 +296,9 @@ class Accounts(AccountRekeying):
         Raises:
             NotFound: No account has this id.
         """
-        account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
-        if account is None:
-            raise NotFound("account", account_id)
+        account = await self._context.storage.read(
+            lambda tx: existing(tx.accounts.find(account_id), "account", account_id)
+        )
         return await self.get(account.workspace_id, account_id)
 
     async def remove(self, workspace_id: str, account_id: str, *, actor: str = "library") -> Account:
@@ -313,7 +313,7 @@ class Accounts(AccountRekeying):
         now = self._context.now()
 
         def operation(tx: Transaction) -> StoredAccount:
-            account = _account_of(tx, workspace_id, account_id)
+            account = tx.accounts.existing(workspace_id, account_id)
             tx.accounts.delete(account.workspace_id, account.id)
             # Queued work keeps waiting: without an account nothing could send it.
             tx.provider_throttles.delete(account.workspace_id, account.provider)
@@ -345,13 +345,6 @@ def _stripped(credentials: object) -> dict[str, str]:
             # The value is not shown: it may be a secret.
             raise InvalidRequest.at(f"credentials.{name}", f"must be a text, not {type(value).__name__}")
     return {name: value.strip() for name, value in credentials.items() if value.strip()}
-
-
-def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> StoredAccount:
-    account = tx.accounts.get(workspace_id, account_id)
-    if account is None:
-        raise NotFound("account", account_id)
-    return account
 
 
 def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:

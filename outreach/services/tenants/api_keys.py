@@ -36,7 +36,7 @@ from outreach.ledger.access.request_limits import (
     is_in_window,
     reset_seconds,
 )
-from outreach.ledger.common import workspace_of
+from outreach.ledger.common import existing, workspace_of
 from outreach.models.base import JsonPage, Page
 from outreach.models.campaign import CampaignFilters
 from outreach.models.fields import ListOf, OneOf, Text, check_value
@@ -163,10 +163,7 @@ class ApiKeys:
         Raises:
             NotFound: No key has this id.
         """
-        key = await self._context.storage.read(lambda tx: tx.keys.get(key_id))
-        if key is None:
-            raise NotFound("key", key_id)
-        return key
+        return await self._context.storage.read(lambda tx: existing(tx.keys.get(key_id), "key", key_id))
 
     async def revoke(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
         """Revoke a key: in this process at once, in others within a second.

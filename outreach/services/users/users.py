@@ -7,9 +7,8 @@ from functools import partial
 
 import attrs
 
-from outreach.errors import NotFound
 from outreach.ledger.access import users as operations
-from outreach.ledger.common import workspace_of
+from outreach.ledger.common import existing, workspace_of
 from outreach.models.base import Page
 from outreach.models.fields import OneOf, boolean, check_value
 from outreach.models.user import ROLES, Member, NewUser, Role, StoredUser, User, UserUpdate
@@ -60,9 +59,7 @@ class Users(Links, SecondFactors):
             NotFound: No user has it.
         """
         folded = check_email("email", email)
-        found = await self._users.services.storage.read(lambda tx: tx.users.by_email(folded))
-        if found is None:
-            raise NotFound("user", folded)
+        found = await self._users.services.storage.read(lambda tx: existing(tx.users.by_email(folded), "user", folded))
         return operations.shown(found)
 
     async def list(self, *, after: str | None = None, limit: int = 100) -> Page[User]:
