@@ -15,7 +15,7 @@ import orjson
 
 from outreach.errors import Conflict, InvalidRequest, RequestInProgress, StorageError
 from outreach.ledger.access import idempotency as operations
-from outreach.ledger.common import existing, workspace_of
+from outreach.ledger.common import workspace_of
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, LastingKey, StoredAnswer
 from outreach.protocols.storage import Operation, Within
 from outreach.services.context import ServiceContext
@@ -156,8 +156,7 @@ class Idempotency:
         *,
         content: object,
         make: Callable[[IdempotencyGuard[I]], Awaitable[I]],
-        find: Callable[[Transaction, str], I | None],
-        kind: str,
+        find: Callable[[Transaction, str], I],
     ) -> I:
         """Make something that has an id, once for each key; see `once`.
 
@@ -167,19 +166,13 @@ class Idempotency:
             idempotency_key: The key.
             content: What a program asks for.
             make: Makes the thing.
-            find: Finds the thing by its id.
-            kind: The thing's name in errors.
+            find: Returns the thing of an id, or raises `NotFound`.
 
         Raises:
             NotFound: The workspace does not exist, or the thing was removed.
             OutreachError: See `once`.
             AnswerReplayed: See `once`.
         """
-
-        async def recall(stored: bytes) -> I:
-            identifier = stored.decode()
-            return await self._context.storage.read(lambda tx: existing(find(tx, identifier), kind, identifier))
-
         return await self.once(
             workspace_id,
             operation,
@@ -187,7 +180,7 @@ class Idempotency:
             content=content,
             make=make,
             remember=lambda made: made.id.encode(),
-            recall=recall,
+            recall=lambda stored: self._context.storage.read(lambda tx: find(tx, stored.decode())),
         )
 
     async def written(
@@ -198,17 +191,14 @@ class Idempotency:
         write: Operation[I],
         *,
         content: object,
-        find: Callable[[Transaction, str], I | None],
-        kind: str,
+        find: Callable[[Transaction, str], I],
     ) -> I:
         """Make something in one transaction, which stores the key too; see `model`."""
 
         async def make(once: IdempotencyGuard[I]) -> I:
             return await self._context.storage.write(finishing(Within([workspace_id], write), once))
 
-        return await self.model(
-            workspace_id, operation, idempotency_key, content=content, make=make, find=find, kind=kind
-        )
+        return await self.model(workspace_id, operation, idempotency_key, content=content, make=make, find=find)
 
     async def written_once(
         self,

@@ -150,7 +150,6 @@ class Resource(Generic[M, N, U]):
             operation,
             content=new,
             find=lambda tx, identifier: self._table(tx).existing(workspace_id, identifier),
-            kind=self.kind.noun,
         )
 
     async def get(self, workspace_id: str, identifier: str) -> M:

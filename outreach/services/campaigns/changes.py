@@ -196,7 +196,6 @@ class CampaignChanges:
             operation,
             content=campaign_id,
             find=lambda tx, found: campaign_of(tx, workspace_id, found),
-            kind="campaign",
         )
 
     async def archive(
@@ -263,7 +262,6 @@ class CampaignChanges:
             operation,
             content=campaign_id,
             find=lambda tx, found: campaign_of(tx, workspace_id, found),
-            kind="campaign",
         )
 
     def _set_archived(self, tx: Transaction, campaign: Campaign, archived: bool, actor: str) -> Campaign:

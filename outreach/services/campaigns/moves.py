@@ -597,7 +597,6 @@ class CampaignMoves:
             content=[campaign_id, options],
             make=make,
             find=lambda tx, found: campaign_of(tx, workspace_id, found),
-            kind="campaign",
         )
 
 

@@ -78,8 +78,7 @@ class Calls:
             idempotency_key,
             content=new,
             make=lambda once: self._create(workspace_id, new, actor, once),
-            find=lambda tx, call_id: tx.calls.get(workspace_id, call_id),
-            kind="call",
+            find=lambda tx, call_id: tx.calls.existing(workspace_id, call_id),
         )
 
     async def _create(self, workspace_id: str, new: NewCall, actor: str, once: IdempotencyGuard[Call]) -> Call:

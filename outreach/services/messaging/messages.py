@@ -75,8 +75,7 @@ class Messages:
             idempotency_key,
             content=new,
             make=lambda once: self._send(workspace_id, new, actor, once),
-            find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
-            kind="message",
+            find=lambda tx, message_id: tx.messages.existing(workspace_id, message_id),
         )
 
     async def _send(self, workspace_id: str, new: NewMessage, actor: str, once: IdempotencyGuard[Message]) -> Message:
@@ -155,8 +154,7 @@ class Messages:
             idempotency_key,
             content=[campaign_id, new],
             make=lambda once: self._send_test(workspace_id, campaign_id, new, actor, once),
-            find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
-            kind="message",
+            find=lambda tx, message_id: tx.messages.existing(workspace_id, message_id),
         )
 
     async def _send_test(

@@ -86,7 +86,6 @@ class Uploads:
             operation,
             content=new,
             find=lambda tx, identifier: _existing(tx, workspace_id, identifier, now),
-            kind="upload",
         )
 
     async def add_chunk(self, workspace_id: str, upload_id: str, offset: int, content: bytes) -> Upload:

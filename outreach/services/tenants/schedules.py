@@ -300,7 +300,6 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
             operation,
             content=schedule_id,
             find=lambda tx, identifier: tx.schedules.existing(workspace_id, identifier),
-            kind="schedule",
         )
         self._context.wake(unit_of(changed))
         return changed
