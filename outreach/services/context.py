@@ -567,6 +567,17 @@ def check_phone(path: str, raw: object, region: str | None) -> str | None:
     return phone
 
 
+def require_phone(path: str, phone: str | None) -> str:
+    """Return the number that was read of a text.
+
+    Raises:
+        InvalidRequest: The text is not a phone number.
+    """
+    if phone is None:
+        raise InvalidRequest.at(path, "is not a phone number; write it like +14155550102")
+    return phone
+
+
 def phone_problem(raw: str, region: str | None) -> str:
     """Return why a text is refused as a phone number, with the text, and how to write one."""
     from outreach.rules.phones import read_number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
 from functools import partial
@@ -28,8 +28,8 @@ from outreach.protocols.storage import Within
 from outreach.rules.numbering import person_key
 from outreach.rules.phones import canonical_phone, normalise_single, parse_inbound_sender
 from outreach.rules.segments import composed, count_segments
-from outreach.services.context import ServiceContext, check_kind, check_provider, require_text
-from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.services.context import ServiceContext, check_kind, check_provider, require_phone, require_text
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.messaging.failures import message_failure
 from outreach.storage.unit_of_work import Transaction
@@ -83,18 +83,12 @@ class Messages:
         body = composed(new.body)
         if new.carrier is not None:
             check_provider("carrier", new.carrier, "carrier", self._context.adapters)
-        context = self._context
-        message_id = context.ids()
+        message_id = self._context.ids()
 
-        def operation(tx: Transaction) -> Message:
-            now = context.now()
-            workspace = workspace_of(tx, workspace_id)
-            require_available(workspace)
-            to = canonical_phone(new.to, workspace.default_region)
-            if to is None:
-                raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
+        def create(tx: Transaction, workspace: Workspace, now: datetime) -> Message:
+            to = require_phone("to", canonical_phone(new.to, workspace.default_region))
             from_number, carrier = _route(tx, workspace, new.from_number, new.carrier, to=to)
-            require_account(tx, workspace, carrier, context.adapters)
+            require_account(tx, workspace, carrier, self._context.adapters)
             message = Message(
                 id=message_id,
                 workspace_id=workspace_id,
@@ -110,8 +104,23 @@ class Messages:
             )
             singles.create_message(tx, message, now=now)
             singles.note_person(tx, message, "message.send", now=now, actor=actor)
-            once.finish(tx, message)
             return message
+
+        return await self._queue(workspace_id, create, once)
+
+    async def _queue(
+        self,
+        workspace_id: str,
+        create: Callable[[Transaction, Workspace, datetime], Message],
+        once: IdempotencyGuard[Message],
+    ) -> Message:
+        """Create a message in an available workspace, and wake what sends it."""
+        context = self._context
+
+        def operation(tx: Transaction) -> Message:
+            workspace = workspace_of(tx, workspace_id)
+            require_available(workspace)
+            return finished(tx, create(tx, workspace, context.now()), once)
 
         message = await context.storage.write(Within([workspace_id], operation))
         context.wake(WorkUnit("message", workspace_id, message.id))
@@ -161,26 +170,20 @@ class Messages:
         self, workspace_id: str, campaign_id: str, new: NewTestMessage, actor: str, once: IdempotencyGuard[Message]
     ) -> Message:
         check_kind("new", new, NewTestMessage)
-        context = self._context
-        message_id = context.ids()
+        message_id = self._context.ids()
 
-        def operation(tx: Transaction) -> Message:
-            now = context.now()
-            workspace = workspace_of(tx, workspace_id)
-            require_available(workspace)
+        def create(tx: Transaction, workspace: Workspace, now: datetime) -> Message:
             campaign = campaign_of(tx, workspace_id, campaign_id)
-            phone = canonical_phone(new.to, workspace.default_region)
-            if phone is None:
-                raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
+            to = require_phone("to", canonical_phone(new.to, workspace.default_region))
             if not new.at_any_hour:
-                require_open(workspace, campaign, phone, now)
+                require_open(workspace, campaign, to, now)
             text = text_for_contact(tx, workspace, campaign, new.contact, new.message)
             from_number, carrier = _route(tx, workspace, campaign.from_number, campaign.carrier)
-            require_account(tx, workspace, carrier, context.adapters)
-            sent = Message(
+            require_account(tx, workspace, carrier, self._context.adapters)
+            message = Message(
                 id=message_id,
                 workspace_id=workspace_id,
-                to=phone,
+                to=to,
                 body=text.body,
                 segments=text.segments,
                 status=MessageStatus.QUEUED,
@@ -192,13 +195,10 @@ class Messages:
             record_audit(
                 tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.test", subject=campaign_id
             )
-            singles.create_message(tx, sent, now=now)
-            once.finish(tx, sent)
-            return sent
+            singles.create_message(tx, message, now=now)
+            return message
 
-        sent = await context.storage.write(Within([workspace_id], operation))
-        context.wake(WorkUnit("message", workspace_id, sent.id))
-        return sent
+        return await self._queue(workspace_id, create, once)
 
     async def receive(
         self,
@@ -248,8 +248,7 @@ class Messages:
             # The time of the commit, so that a campaign that is loading meanwhile excludes an opt-out.
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
-            if parse_inbound_sender(from_number, workspace.default_region).phone is None:
-                raise InvalidRequest.at("from_number", "is not a phone number; write it like +14155550102")
+            require_phone("from_number", parse_inbound_sender(from_number, workspace.default_region).phone)
             text = InboundMessageEvent(
                 provider_id=provider_id or "",
                 from_number=from_number,

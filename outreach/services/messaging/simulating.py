@@ -17,7 +17,7 @@ from outreach.models.workspace import Workspace
 from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.rules.phones import canonical_phone
-from outreach.services.context import ServiceContext, check_kind
+from outreach.services.context import ServiceContext, check_kind, require_phone
 from outreach.services.messaging.messages import Messages
 from outreach.storage.unit_of_work import Transaction
 
@@ -96,9 +96,7 @@ class Simulating:
 def _addresses(tx: Transaction, workspace_id: str, event: NewSimulation) -> tuple[str, str | None]:
     """Return the contact's number in E.164, and the number that it writes to."""
     workspace = _sandbox(tx, workspace_id)
-    phone = canonical_phone(event.phone_number, workspace.default_region)
-    if phone is None:
-        raise InvalidRequest.at("phone_number", "is not a phone number; write it like +14155550102")
+    phone = require_phone("phone_number", canonical_phone(event.phone_number, workspace.default_region))
     numbers = tx.numbers.list(workspace_id)
     return phone, event.to or callback_events.newest_sender(tx, workspace_id, phone) or (
         numbers[0].phone if numbers else None

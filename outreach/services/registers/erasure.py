@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from outreach.errors import ArchiveUnavailable, InvalidRequest
+from outreach.errors import ArchiveUnavailable
 from outreach.ledger.campaigns.reporting import report_of
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.erasure.applying import apply_retention, erase_in_archives
@@ -29,7 +29,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.fields import Integer, check_value
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.rules.phones import PSEUDONYM_PREFIX, canonical_phone
-from outreach.services.context import ServiceContext, require_text
+from outreach.services.context import ServiceContext, require_phone, require_text
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.erasures import PersonRows
 
@@ -120,9 +120,7 @@ class Erasure:
         storage = self._context.storage
 
         def find(tx: Transaction) -> tuple[str, PersonRows]:
-            number = canonical_phone(raw, workspace_of(tx, workspace_id).default_region)
-            if number is None:
-                raise InvalidRequest.at("phone", "is not a phone number; write it like +14155550102")
+            number = require_phone("phone", canonical_phone(raw, workspace_of(tx, workspace_id).default_region))
             return number, tx.erasures.rows_of_person(workspace_id, number, limit=_MAX_PERSON_ROWS)
 
         def erase(tx: Transaction) -> PurgeResult:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from functools import partial
 
-from outreach.errors import InvalidRequest
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.unreachable import UnreachableNumber
 from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone
-from outreach.services.context import ServiceContext, require_text
+from outreach.services.context import ServiceContext, require_phone, require_text
 from outreach.services.lists import PageRequest, iterate
 from outreach.storage.unit_of_work import Transaction
 
@@ -57,9 +56,7 @@ class UnreachableNumbers:
         raw = require_text("phone", phone)
 
         def operation(tx: Transaction) -> bool:
-            number = canonical_phone(raw, workspace_of(tx, workspace_id).default_region)
-            if number is None:
-                raise InvalidRequest.at("phone", "is not a phone number; write it like +14155550102")
+            number = require_phone("phone", canonical_phone(raw, workspace_of(tx, workspace_id).default_region))
             removed = tx.unreachable_numbers.remove(workspace_id, number)
             if removed:
                 record_audit(
