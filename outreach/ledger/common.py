@@ -114,12 +114,12 @@ def wake_running_campaigns(tx: Transaction, workspace_id: str, now: datetime) ->
 
 def record_audit(
     tx: Transaction,
-    *,
-    now: datetime,
     workspace_id: str | None,
-    actor: str,
     action: str,
     subject: str,
+    *,
+    actor: str,
+    now: datetime,
     detail: str | None = None,
 ) -> None:
     """Append to the audit log.
@@ -155,13 +155,7 @@ def create_workspace(tx: Transaction, workspace: Workspace, *, actor: str) -> Wo
     """Write a new workspace."""
     tx.workspaces.insert(workspace)
     record_audit(
-        tx,
-        now=workspace.created_at,
-        workspace_id=workspace.id,
-        actor=actor,
-        action="workspace.create",
-        subject=workspace.id,
-        detail=workspace.mode,
+        tx, workspace.id, "workspace.create", workspace.id, actor=actor, now=workspace.created_at, detail=workspace.mode
     )
     return workspace
 
@@ -182,15 +176,7 @@ def update_workspace(
         for field in attrs.fields(Workspace)
         if field.name not in {"revision", "updated_at"} and getattr(after, field.name) != getattr(before, field.name)
     ]
-    record_audit(
-        tx,
-        now=now,
-        workspace_id=workspace_id,
-        actor=actor,
-        action="workspace.update",
-        subject=workspace_id,
-        detail=", ".join(changed),
-    )
+    record_audit(tx, workspace_id, "workspace.update", workspace_id, actor=actor, now=now, detail=", ".join(changed))
     return after
 
 
@@ -206,13 +192,7 @@ def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
     workspace_of(tx, key.workspace_id)
     tx.keys.insert(key)
     record_audit(
-        tx,
-        now=key.created_at,
-        workspace_id=key.workspace_id,
-        actor=actor,
-        action="key.create",
-        subject=key.id,
-        detail=", ".join(key.scopes),
+        tx, key.workspace_id, "key.create", key.id, actor=actor, now=key.created_at, detail=", ".join(key.scopes)
     )
     return key
 
@@ -226,7 +206,7 @@ def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime
         return key
     revoked = attrs.evolve(key, revoked_at=now)
     tx.keys.update(revoked)
-    record_audit(tx, now=now, workspace_id=key.workspace_id, actor=actor, action="key.revoke", subject=key.id)
+    record_audit(tx, key.workspace_id, "key.revoke", key.id, actor=actor, now=now)
     return revoked
 
 

@@ -320,12 +320,4 @@ def _settle(tx: Transaction, schedule: Schedule, one: Occurrence, now: datetime)
 
 
 def _audit(tx: Transaction, schedule: Schedule, action: str, detail: str | None, now: datetime) -> None:
-    record_audit(
-        tx,
-        now=now,
-        workspace_id=schedule.workspace_id,
-        actor="engine",
-        action=f"schedule.{action}",
-        subject=schedule.id,
-        detail=detail,
-    )
+    record_audit(tx, schedule.workspace_id, f"schedule.{action}", schedule.id, actor="engine", now=now, detail=detail)

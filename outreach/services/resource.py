@@ -257,9 +257,7 @@ class Resource(Generic[M, N, U]):
         return gone
 
     def _record(self, tx: Transaction, action: str, one: M, now: datetime, actor: str) -> None:
-        record_audit(
-            tx, now=now, workspace_id=one.workspace_id, actor=actor, action=f"{self.kind.noun}.{action}", subject=one.id
-        )
+        record_audit(tx, one.workspace_id, f"{self.kind.noun}.{action}", one.id, actor=actor, now=now)
 
 
 def require_unused(name: str, used_by: Sequence[str], advice: str) -> None:

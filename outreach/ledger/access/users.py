@@ -58,7 +58,7 @@ def note(
     workspace_id: str | None = None,
 ) -> None:
     """Append to the audit log what was done with a user."""
-    record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=user.id, detail=detail)
+    record_audit(tx, workspace_id, action, user.id, actor=actor, now=now, detail=detail)
 
 
 def set_role(
@@ -232,7 +232,7 @@ def note_link(
 ) -> None:
     """Append to the audit log what was done with a link."""
     subject, detail = invitation.user_id or invitation.id, invitation.role
-    record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail)
+    record_audit(tx, workspace_id, action, subject, actor=actor, now=now, detail=detail)
 
 
 def withdraw(tx: Transaction, invitation: Invitation, *, now: datetime, actor: str, workspace_id: str | None) -> None:

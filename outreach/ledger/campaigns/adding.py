@@ -85,11 +85,11 @@ def note_added(
         tx.campaigns.update(attrs.evolve(campaign, variable_names=names, changed_by=actor))
     record_audit(
         tx,
-        now=now,
-        workspace_id=campaign.workspace_id,
+        campaign.workspace_id,
+        "campaign.add_recipients",
+        campaign.id,
         actor=actor,
-        action="campaign.add_recipients",
-        subject=campaign.id,
+        now=now,
         detail=f"{added} contacts",
     )
 

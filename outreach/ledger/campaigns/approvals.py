@@ -109,11 +109,11 @@ def approve(
     tx.approvals.put(workspace_id, campaign_id, made)
     record_audit(
         tx,
-        now=now,
-        workspace_id=workspace_id,
+        workspace_id,
+        "campaign.approve",
+        campaign_id,
         actor=actor,
-        action="campaign.approve",
-        subject=campaign_id,
+        now=now,
         detail=f"revision {revision}, {figures.contacts} contacts",
     )
     return made

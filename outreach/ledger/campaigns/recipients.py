@@ -296,7 +296,7 @@ def publish_loaded(
     published = attrs.evolve(campaign, counters=counters, variable_names=variable_names)
     tx.campaigns.publish(published)
     trail.record_campaign_created(tx, published, actor=actor, now=now)
-    record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.create", subject=campaign.id)
+    record_audit(tx, workspace_id, "campaign.create", campaign.id, actor=actor, now=now)
     return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
 
 

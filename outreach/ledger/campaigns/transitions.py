@@ -259,13 +259,7 @@ def move(
     tx.work.schedule(campaign_unit(moved), due_time(moved, now))
     trail.record_campaign_status(tx, moved, step, actor=actor, detail=detail or pause_reason, now=now)
     record_audit(
-        tx,
-        now=now,
-        workspace_id=moved.workspace_id,
-        actor=actor,
-        action=f"campaign.{step}",
-        subject=moved.id,
-        detail=detail or pause_reason,
+        tx, moved.workspace_id, f"campaign.{step}", moved.id, actor=actor, now=now, detail=detail or pause_reason
     )
     return moved
 

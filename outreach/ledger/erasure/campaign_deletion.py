@@ -44,11 +44,11 @@ def discard(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -
         tx.work.schedule(unit, None)
     record_audit(
         tx,
-        now=now,
-        workspace_id=campaign.workspace_id,
+        campaign.workspace_id,
+        "campaign.delete",
+        campaign.id,
         actor=actor,
-        action="campaign.delete",
-        subject=campaign.id,
+        now=now,
         detail=f"{campaign.counters.total} contacts",
     )
     return tx.erasures.hide_campaign(campaign.workspace_id, campaign.id, now=now)
@@ -83,11 +83,11 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
     )
     record_audit(
         tx,
-        now=now,
-        workspace_id=campaign.workspace_id,
+        campaign.workspace_id,
+        "campaign.erase",
+        campaign.id,
         actor=actor,
-        action="campaign.erase",
-        subject=campaign.id,
+        now=now,
         detail=f"{campaign.counters.total} contacts",
     )
     return campaign_of(tx, campaign.workspace_id, campaign.id)

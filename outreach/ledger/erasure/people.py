@@ -71,11 +71,11 @@ def purge_person(
         erase_answer(tx, workspace_id, operation, key)
     record_audit(
         tx,
-        now=now,
-        workspace_id=workspace_id,
+        workspace_id,
+        "person.purge",
+        workspace_id,
         actor=actor,
-        action="person.purge",
-        subject=workspace_id,
+        now=now,
         detail=f"{len(current)} contacts, {len(found.messages)} messages, {len(found.calls)} calls, {replies} replies",
     )
     return PurgeResult(

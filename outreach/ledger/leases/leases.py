@@ -403,7 +403,7 @@ def take_over(
         )
     tx.leases.put(begun)
     begin_worker(tx, epoch=epoch, place=place, lasts=lasts)
-    record_audit(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
+    record_audit(tx, None, "lease.take", str(epoch), actor="engine", now=now, detail=reason)
     return Takeover(
         epoch=epoch,
         alone=alone,

@@ -146,15 +146,7 @@ def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str
     is_new = _is_new(before, after)
     if is_new:
         skip_waiting_recipients(tx, dispatch.workspace_id, [dispatch.to], now=now)
-        record_audit(
-            tx,
-            now=now,
-            workspace_id=dispatch.workspace_id,
-            actor="engine",
-            action="unsubscribes.add",
-            subject=dispatch.id,
-            detail=source,
-        )
+        record_audit(tx, dispatch.workspace_id, "unsubscribes.add", dispatch.id, actor="engine", now=now, detail=source)
     return is_new
 
 

@@ -288,15 +288,7 @@ def _evidence(message: InboundMessage, reading: KeywordMatch | None) -> str:
 
 
 def _audit(tx: Transaction, message: InboundMessage, action: str, now: datetime) -> None:
-    record_audit(
-        tx,
-        now=now,
-        workspace_id=message.workspace_id,
-        actor="engine",
-        action=action,
-        subject=message.id,
-        detail=KEYWORD,
-    )
+    record_audit(tx, message.workspace_id, action, message.id, actor="engine", now=now, detail=KEYWORD)
 
 
 def _reply(

@@ -80,7 +80,7 @@ def require_outbound_agent(agent: Agent) -> None:
 def note_person(tx: Transaction, made: Call | Message, action: str, *, now: datetime, actor: str) -> None:
     """Record in the audit trail who has made a call or message, if it is a person; programs make any number."""
     if is_person(actor):
-        record_audit(tx, now=now, workspace_id=made.workspace_id, actor=actor, action=action, subject=made.id)
+        record_audit(tx, made.workspace_id, action, made.id, actor=actor, now=now)
 
 
 def create_call(tx: Transaction, call: Call, *, now: datetime) -> Call:

@@ -115,14 +115,7 @@ def _undo(tx: Transaction, dispatch: Dispatch, *, now: datetime, actor: str) -> 
         return False
     tx.dispatches.update(undone)
     trail.record_outcome(tx, dispatch, undone, by=TrailRule.OPERATOR, now=now)
-    record_audit(
-        tx,
-        now=now,
-        workspace_id=dispatch.workspace_id,
-        actor=actor,
-        action="dispatch.undo",
-        subject=dispatch.id,
-    )
+    record_audit(tx, dispatch.workspace_id, "dispatch.undo", dispatch.id, actor=actor, now=now)
     return True
 
 

@@ -147,7 +147,5 @@ def resolve(
     else:
         outcome = DispatchOutcome(state=DispatchState.GIVEN_UP, reason="operator_retry")
     settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now, by=TrailRule.OPERATOR)
-    record_audit(
-        tx, now=now, workspace_id=workspace_id, actor=actor, action=f"dispatch.{decision}", subject=dispatch_id
-    )
+    record_audit(tx, workspace_id, f"dispatch.{decision}", dispatch_id, actor=actor, now=now)
     return settled or dispatch

@@ -50,14 +50,6 @@ def skip_recipient(
     skipped = ended_recipient(recipient, RecipientStatus.SKIPPED, BY_OPERATOR, now)
     change = put_recipient(tx, workspace_id, recipient, skipped, rule=TrailRule.OPERATOR, now=now, actor=actor)
     tx.campaigns.add_counters(workspace_id, campaign_id, change)
-    record_audit(
-        tx,
-        now=now,
-        workspace_id=workspace_id,
-        actor=actor,
-        action="recipient.skip",
-        subject=f"{campaign_id}/{position}",
-        detail=note,
-    )
+    record_audit(tx, workspace_id, "recipient.skip", f"{campaign_id}/{position}", actor=actor, now=now, detail=note)
     complete_if_done(tx, campaign_of(tx, workspace_id, campaign_id), now=now)
     return skipped

@@ -45,11 +45,11 @@ def set_outcome(tx: Transaction, call: Call, verdict: NewCallOutcome, *, now: da
             recipient_outcomes.call_judged(tx, dispatch, call.outcome, verdict.outcome, now)
     record_audit(
         tx,
-        now=now,
-        workspace_id=call.workspace_id,
+        call.workspace_id,
+        "call.set_outcome",
+        call.id,
         actor=actor,
-        action="call.set_outcome",
-        subject=call.id,
+        now=now,
         detail=f"{call.outcome or 'unknown'} to {after.outcome}",
     )
     return after

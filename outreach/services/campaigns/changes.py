@@ -111,11 +111,11 @@ class CampaignChanges:
                 note_new_holidays(tx, after, now)
             record_audit(
                 tx,
-                now=now,
-                workspace_id=workspace_id,
+                workspace_id,
+                "campaign.update",
+                campaign_id,
                 actor=actor,
-                action="campaign.update",
-                subject=campaign_id,
+                now=now,
                 detail=", ".join(sorted(changes)),
             )
             if before.status in UNSTARTED_STATUSES:
@@ -184,9 +184,7 @@ class CampaignChanges:
                 after = attrs.evolve(campaign, stay_open=False, revision=campaign.revision + 1)
                 tx.campaigns.update(after)
                 moves.complete_if_done(tx, after, now=now)
-                record_audit(
-                    tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.close", subject=campaign_id
-                )
+                record_audit(tx, workspace_id, "campaign.close", campaign_id, actor=actor, now=now)
             return campaign_of(tx, workspace_id, campaign_id)
 
         return await Idempotency(self._context).written(
@@ -270,7 +268,7 @@ class CampaignChanges:
             attrs.evolve(campaign, archived_at=now if archived else None, revision=campaign.revision + 1)
         )
         action = "campaign.archive" if archived else "campaign.unarchive"
-        record_audit(tx, now=now, workspace_id=campaign.workspace_id, actor=actor, action=action, subject=campaign.id)
+        record_audit(tx, campaign.workspace_id, action, campaign.id, actor=actor, now=now)
         return campaign_of(tx, campaign.workspace_id, campaign.id)
 
 

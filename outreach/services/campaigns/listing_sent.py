@@ -161,11 +161,11 @@ class CampaignSentLists:
     def _finish(self, campaign: Campaign, provider: str, found: ListedContacts, actor: str, tx: Transaction) -> None:
         record_audit(
             tx,
-            now=self._context.now(),
-            workspace_id=campaign.workspace_id,
+            campaign.workspace_id,
+            "campaign.take_over",
+            campaign.id,
             actor=actor,
-            action="campaign.take_over",
-            subject=campaign.id,
+            now=self._context.now(),
             detail=f"{found.contacts} contacts of the list of {provider}, {found.ambiguous} ambiguous",
         )
 

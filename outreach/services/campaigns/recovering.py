@@ -116,11 +116,11 @@ class CampaignRecovery:
     ) -> None:
         record_audit(
             tx,
-            now=self._context.now(),
-            workspace_id=workspace_id,
+            workspace_id,
+            "campaign.take_over",
+            campaign_id,
             actor=actor,
-            action="campaign.take_over",
-            subject=campaign_id,
+            now=self._context.now(),
             detail=f"{found.contacts} contacts, {found.left_out} left out",
         )
 

@@ -139,13 +139,7 @@ class Dispatches:
             )
             merge_early_events(tx, settled, backoff=self._backoff, analyser=self._analyser, now=now)
             record_audit(
-                tx,
-                now=now,
-                workspace_id=workspace_id,
-                actor=actor,
-                action="dispatch.look_up",
-                subject=dispatch_id,
-                detail=answer or "no evidence",
+                tx, workspace_id, "dispatch.look_up", dispatch_id, actor=actor, now=now, detail=answer or "no evidence"
             )
             return tx.dispatches.get(workspace_id, dispatch_id) or dispatch
 

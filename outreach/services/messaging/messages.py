@@ -192,9 +192,7 @@ class Messages:
                 from_number=from_number,
                 carrier=carrier,
             )
-            record_audit(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.test", subject=campaign_id
-            )
+            record_audit(tx, workspace_id, "campaign.test", campaign_id, actor=actor, now=now)
             singles.create_message(tx, message, now=now)
             return message
 

@@ -59,14 +59,7 @@ class UnreachableNumbers:
             number = require_phone("phone", canonical_phone(raw, workspace_of(tx, workspace_id).default_region))
             removed = tx.unreachable_numbers.remove(workspace_id, number)
             if removed:
-                record_audit(
-                    tx,
-                    now=self._context.now(),
-                    workspace_id=workspace_id,
-                    actor=actor,
-                    action="unreachable.remove",
-                    subject=workspace_id,
-                )
+                record_audit(tx, workspace_id, "unreachable.remove", workspace_id, actor=actor, now=self._context.now())
             return removed
 
         return await self._context.storage.write(Within([workspace_id], operation))

@@ -144,13 +144,7 @@ class UnsubscribeImports:
             elif left != entry:
                 tx.register.put(left)
         record_audit(
-            tx,
-            now=now,
-            workspace_id=workspace_id,
-            actor=actor,
-            action="unsubscribes.undo_import",
-            subject=import_id,
-            detail=f"{removed} numbers",
+            tx, workspace_id, "unsubscribes.undo_import", import_id, actor=actor, now=now, detail=f"{removed} numbers"
         )
         return removed
 
@@ -190,11 +184,11 @@ class UnsubscribeImports:
                 written.append(put_on_register(tx, entry, actor=actor).phone)
             record_audit(
                 tx,
-                now=now,
-                workspace_id=workspace_id,
+                workspace_id,
+                "unsubscribes.import",
+                import_id,
                 actor=actor,
-                action="unsubscribes.import",
-                subject=import_id,
+                now=now,
                 detail=f"{len(written)} numbers, {scope}",
             )
             return written, own, known

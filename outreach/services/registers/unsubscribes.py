@@ -102,11 +102,11 @@ class Unsubscribes(UnsubscribeImports):
             ]
             record_audit(
                 tx,
-                now=now,
-                workspace_id=workspace_id,
+                workspace_id,
+                "unsubscribes.add",
+                workspace_id,
                 actor=actor,
-                action="unsubscribes.add",
-                subject=workspace_id,
+                now=now,
                 detail=f"{len(entries)} numbers, {scope}",
             )
             skip_waiting_recipients(tx, workspace_id, normalised[:AT_ONCE], now=now)
@@ -158,11 +158,11 @@ class Unsubscribes(UnsubscribeImports):
             removed = sum(take_off_register(tx, workspace_id, phone, now=now, actor=actor) for phone in normalised)
             record_audit(
                 tx,
-                now=now,
-                workspace_id=workspace_id,
+                workspace_id,
+                "unsubscribes.remove",
+                workspace_id,
                 actor=actor,
-                action="unsubscribes.remove",
-                subject=workspace_id,
+                now=now,
                 detail=f"{removed} numbers" + (f": {evidence}" if evidence else ""),
             )
             return removed
@@ -238,11 +238,11 @@ class Unsubscribes(UnsubscribeImports):
                 release_number(tx, workspace_id, entry.phone, now=now)
             record_audit(
                 tx,
-                now=now,
-                workspace_id=workspace_id,
+                workspace_id,
+                "unsubscribes.resolve",
+                workspace_id,
                 actor=actor,
-                action="unsubscribes.resolve",
-                subject=workspace_id,
+                now=now,
                 detail="opted out" if opted_out else "not opted out",
             )
             return entry

@@ -219,6 +219,4 @@ def _existing(tx: Transaction, workspace_id: str, upload_id: str, now: datetime)
 
 
 def _record(tx: Transaction, action: str, upload: Upload, now: datetime, actor: str) -> None:
-    record_audit(
-        tx, now=now, workspace_id=upload.workspace_id, actor=actor, action=f"upload.{action}", subject=upload.id
-    )
+    record_audit(tx, upload.workspace_id, f"upload.{action}", upload.id, actor=actor, now=now)

@@ -125,13 +125,7 @@ class AccountRekeying:
             else:
                 tx.users.update(attrs.evolve(known.row, totp=sealed))
             record_audit(
-                tx,
-                now=now,
-                workspace_id=known.workspace_id,
-                actor=actor,
-                action=f"{known.kind}.rekey",
-                subject=known.id,
-                detail=known.place,
+                tx, known.workspace_id, f"{known.kind}.rekey", known.id, actor=actor, now=now, detail=known.place
             )
             done += 1
         return done

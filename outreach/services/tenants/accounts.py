@@ -136,15 +136,7 @@ class Accounts(AccountRekeying):
             else:
                 tx.accounts.update(account)
             provider_throttles.clear_throttle(tx, workspace_id, provider, now)
-            record_audit(
-                tx,
-                now=now,
-                workspace_id=workspace_id,
-                actor=actor,
-                action="account.connect",
-                subject=account.id,
-                detail=provider,
-            )
+            record_audit(tx, workspace_id, "account.connect", account.id, actor=actor, now=now, detail=provider)
             return account
 
         connected = await context.storage.write(operation)
@@ -318,13 +310,7 @@ class Accounts(AccountRekeying):
             # Queued work keeps waiting: without an account nothing could send it.
             tx.provider_throttles.delete(account.workspace_id, account.provider)
             record_audit(
-                tx,
-                now=now,
-                workspace_id=account.workspace_id,
-                actor=actor,
-                action="account.remove",
-                subject=account.id,
-                detail=account.provider,
+                tx, account.workspace_id, "account.remove", account.id, actor=actor, now=now, detail=account.provider
             )
             return account
 

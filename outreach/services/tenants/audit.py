@@ -98,9 +98,7 @@ class Audit:
 
         def operation(tx: Transaction) -> None:
             _require(tx, workspace_id)
-            record_audit(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail
-            )
+            record_audit(tx, workspace_id, action, subject, actor=actor, now=now, detail=detail)
 
         await self._context.storage.write(operation)
 

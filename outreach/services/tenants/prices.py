@@ -58,7 +58,7 @@ class Prices:
             elif not tx.price_tables.delete(workspace_id):
                 return
             action = "prices.remove" if table is None else "prices.update"
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
+            record_audit(tx, workspace_id, action, workspace_id, actor=actor, now=now)
 
         await self._context.storage.write(Within([workspace_id], operation))
 

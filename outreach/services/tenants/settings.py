@@ -91,7 +91,7 @@ class WorkspaceSettings(Generic[S, U]):
             after: S = change.apply(self._current(tx, workspace_id))
             self._put(tx, workspace_id, after, now, actor)
             action = f"{self.noun}.update"
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
+            record_audit(tx, workspace_id, action, workspace_id, actor=actor, now=now)
             return after
 
         return await self._context.storage.write(Within([workspace_id], operation))
