@@ -306,6 +306,16 @@ class GuardedStorage:
         within = Within(operation.workspace_ids, compared) if isinstance(operation, Within) else compared
         return await self._storage.write(within, bulk=bulk)
 
+    async def write_in(self, workspace_id: str, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation that writes in one workspace only, in a transaction; see `Storage.write`.
+
+        Raises:
+            StorageError: The engine is not open.
+            ConfigError: The engine was opened elsewhere.
+            InvalidRequest: The workspace is named by something else than a text.
+        """
+        return await self.write(Within([workspace_id], operation), bulk=bulk)
+
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation on a snapshot; see `Storage.read`.
 

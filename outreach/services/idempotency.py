@@ -196,7 +196,7 @@ class Idempotency:
         """Make something in one transaction, which stores the key too; see `model`."""
 
         async def make(once: IdempotencyGuard[I]) -> I:
-            return await self._context.storage.write(finishing(Within([workspace_id], write), once))
+            return await self._context.storage.write_in(workspace_id, finishing(write, once))
 
         return await self.model(workspace_id, operation, idempotency_key, content=content, make=make, find=find)
 
@@ -229,9 +229,6 @@ class Idempotency:
             OutreachError: See `once`.
         """
 
-        async def make(once: IdempotencyGuard[M]) -> M:
-            return await self._context.storage.write(finishing(write, once))
-
         async def recall(stored: bytes) -> M:
             raise Conflict(again.format(id=stored.decode()))
 
@@ -240,7 +237,7 @@ class Idempotency:
             operation,
             idempotency_key,
             content=content,
-            make=make,
+            make=lambda once: self._context.storage.write(finishing(write, once)),
             remember=lambda made: remember(made).encode(),
             recall=recall,
         )
@@ -266,7 +263,7 @@ class Idempotency:
         try:
             made = await make(claimed)
             if not claimed.finished:
-                await self._context.storage.write(Within([workspace_id], lambda tx: claimed.finish(tx, made)))
+                await self._context.storage.write_in(workspace_id, lambda tx: claimed.finish(tx, made))
         except BaseException:
             await self._give_back(claimed)
             raise
@@ -276,7 +273,7 @@ class Idempotency:
         context = self._context
         give_up_at = context.clock.monotonic() + context.config.idempotency_wait_seconds
         while True:
-            begun = await context.storage.write(Within([key.workspace_id], key.claim))
+            begun = await context.storage.write_in(key.workspace_id, key.claim)
             if begun.state != "wait":
                 return begun.answer
             if context.clock.monotonic() >= give_up_at:
@@ -288,7 +285,7 @@ class Idempotency:
     async def _give_back(self, key: _ClaimedKey[M]) -> None:
         # Where the database is down, the claim expires, and the caller gets the first error.
         with anyio.CancelScope(shield=True), suppress(StorageError):
-            await self._context.storage.write(Within([key.workspace_id], key.give_up))
+            await self._context.storage.write_in(key.workspace_id, key.give_up)
 
 
 def finishing(write: Operation[M], once: IdempotencyGuard[M]) -> Operation[M]:

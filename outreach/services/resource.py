@@ -21,7 +21,6 @@ from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
-from outreach.protocols.storage import Within
 from outreach.services.context import ServiceContext, changed_fields, check_kind
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
@@ -178,7 +177,7 @@ class Resource(Generic[M, N, U]):
             self._record(tx, "update", after, now, actor)
             return after
 
-        return await self._context.storage.write(Within([workspace_id], operation))
+        return await self._context.storage.write_in(workspace_id, operation)
 
     async def remove(self, workspace_id: str, identifier: str, *, actor: str = "library") -> M:
         """Remove a resource; ended campaigns and calls keep its id.
@@ -196,7 +195,7 @@ class Resource(Generic[M, N, U]):
             self._record(tx, "remove", gone, now, actor)
             return gone
 
-        return await self._context.storage.write(Within([workspace_id], operation))
+        return await self._context.storage.write_in(workspace_id, operation)
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[M]:
         """Return a page of a workspace's resources, oldest first.

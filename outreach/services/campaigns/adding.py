@@ -17,7 +17,6 @@ from outreach.models.audience import AudienceCounts, LeaveOut
 from outreach.models.campaign import Campaign, Counters, PreparedRecipient, RecipientsAdded
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
-from outreach.protocols.storage import Within
 from outreach.serialization.documents import from_json, to_json
 from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import HashedContacts, RecipientSource, VariableNameCollector
@@ -141,7 +140,7 @@ class CampaignAdditions:
             return campaign, finished(tx, added, once)
 
         self._creation.check_not_closing()
-        campaign, added = await self._context.storage.write(Within([workspace_id], add))
+        campaign, added = await self._context.storage.write_in(workspace_id, add)
         self._wake(campaign)
         return added
 
@@ -183,12 +182,12 @@ class CampaignAdditions:
             dropped = (loaded - counters).total
             return finished(tx, _result(campaign_id, counters, excluded + dropped, audience), once)
 
-        hidden = await context.storage.write(Within([workspace_id], begin))
+        hidden = await context.storage.write_in(workspace_id, begin)
         loads.append(hidden.id)
         try:
             variables = VariableNameCollector()
             loaded, excluded = await creation.load(hidden, first, rest, once, variables, known)
-            added = await context.storage.write(Within([workspace_id], stage))
+            added = await context.storage.write_in(workspace_id, stage)
         except BaseException:
             # Also on cancellation: either all of the contacts become the campaign's, or none.
             with anyio.CancelScope(shield=True):
@@ -214,7 +213,7 @@ class CampaignAdditions:
 
         done = False
         while not done and not self._creation.is_closing:
-            done, campaign = await context.storage.write(Within([workspace_id], move), bulk=True)
+            done, campaign = await context.storage.write_in(workspace_id, move, bulk=True)
             if campaign is not None:
                 self._wake(campaign)
 

@@ -17,7 +17,6 @@ from outreach.ledger.schedules import note_new_holidays
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
 from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.models.work import IdempotencyKey
-from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.segments import composed
 from outreach.services.campaigns.loading import pool_fields
@@ -126,7 +125,7 @@ class CampaignChanges:
                 moves.complete_if_done(tx, campaign_of(tx, workspace_id, campaign_id), now=now)
             return campaign_of(tx, workspace_id, campaign_id)
 
-        updated = await self._context.storage.write(Within([workspace_id], operation))
+        updated = await self._context.storage.write_in(workspace_id, operation)
         if updated.status not in UNSTARTED_STATUSES:
             self._context.wake(campaign_unit(updated))
         return updated

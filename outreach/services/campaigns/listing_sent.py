@@ -19,7 +19,6 @@ from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
 from outreach.protocols.carrier import Carrier, ListsSent
 from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
-from outreach.protocols.storage import Within
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.request_gate import call_plugin
 from outreach.providers.pool import ProviderPool
@@ -127,7 +126,6 @@ class CampaignSentLists:
     ) -> ListedContacts:
         storage, found, after = self._context.storage, ListedContacts(), -1
         place = (campaign.workspace_id, campaign.id)
-        within = partial(Within, [campaign.workspace_id])
         while listed:
 
             def one_slice(tx: Transaction, after: int = after) -> tuple[int | None, ListedContacts]:
@@ -149,13 +147,15 @@ class CampaignSentLists:
                     actor=actor,
                 )
 
-            last, counts = await (storage.read(one_slice) if dry_run else storage.write(within(one_slice), bulk=True))
+            last, counts = await (
+                storage.read(one_slice) if dry_run else storage.write_in(campaign.workspace_id, one_slice, bulk=True)
+            )
             found += counts
             if last is None:
                 break
             after = last
         if not dry_run:
-            await storage.write(within(partial(self._finish, campaign, provider, found, actor)))
+            await storage.write_in(campaign.workspace_id, partial(self._finish, campaign, provider, found, actor))
         return found
 
     def _finish(self, campaign: Campaign, provider: str, found: ListedContacts, actor: str, tx: Transaction) -> None:

@@ -31,7 +31,6 @@ from outreach.models.settings import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey, LastingKey
 from outreach.models.workspace import Workspace
-from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.segments import composed, composed_or_none
 from outreach.serialization.documents import from_json, to_json
@@ -281,7 +280,7 @@ class CampaignCreation:
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, audience, once, actor)
 
         self.check_not_closing()
-        return await self._context.storage.write(Within([workspace_id], create))
+        return await self._context.storage.write_in(workspace_id, create)
 
     async def _create_in_chunks(
         self,
@@ -301,15 +300,12 @@ class CampaignCreation:
             loading.begin_loading(tx, campaign, now=context.now())
             return campaign
 
-        campaign = await context.storage.write(Within([workspace_id], begin))
+        campaign = await context.storage.write_in(workspace_id, begin)
         try:
             variables = VariableNameCollector()
             loaded, excluded = await self.load(campaign, first, rest, once, variables)
-            return await context.storage.write(
-                Within(
-                    [workspace_id],
-                    lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor),
-                )
+            return await context.storage.write_in(
+                workspace_id, lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor)
             )
         except BaseException:
             # Also on cancellation, nothing of the campaign may stay.
@@ -391,8 +387,10 @@ class CampaignCreation:
                 return left or await self._next(rest)
 
             # The next chunk is read while the last of this one is written.
-            operation = Within([campaign.workspace_id], self._slice.measured(write, len(written)))
-            result, chunk = await run_concurrently(partial(context.storage.write, operation, bulk=True), go_on)
+            operation = self._slice.measured(write, len(written))
+            result, chunk = await run_concurrently(
+                partial(context.storage.write_in, campaign.workspace_id, operation, bulk=True), go_on
+            )
             seen_numbers.add(contact.phone for contact in written)
             position = result.next_position
             excluded += result.excluded
@@ -429,9 +427,8 @@ class CampaignCreation:
         """Delete the loaded part of an incomplete campaign in slices."""
         limit = self._context.config.insert_batch_size
         try:
-            while not await self._context.storage.write(
-                Within([workspace_id], lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit)),
-                bulk=True,
+            while not await self._context.storage.write_in(
+                workspace_id, lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
             ):
                 pass
         except StorageError:

@@ -31,7 +31,6 @@ from outreach.models.resources import Agent
 from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus, WorkspaceMode
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
-from outreach.protocols.storage import Operation, Within
 from outreach.providers.registry import Adapters
 from outreach.rules.column_names import MisreadNumbers
 from outreach.rules.readiness import CampaignTexts, is_person
@@ -524,10 +523,8 @@ class CampaignMoves:
         def operation(tx: Transaction) -> Sequence[Campaign]:
             return moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
 
-        pausing: Operation[Sequence[Campaign]] = operation
-        if workspace_id is not None:
-            pausing = Within([workspace_id], operation)
-        paused = await self._context.storage.write(pausing)
+        storage = self._context.storage
+        paused = await (storage.write(operation) if workspace_id is None else storage.write_in(workspace_id, operation))
         for campaign in paused:
             self._context.wake(campaign_unit(campaign))
         return paused
@@ -586,7 +583,7 @@ class CampaignMoves:
                 moved = _MOVES[action](tx, workspace_id, campaign_id, now=now, actor=actor, **found)
                 return finished(tx, moved, once)
 
-            campaign = await self._context.storage.write(Within([workspace_id], operation))
+            campaign = await self._context.storage.write_in(workspace_id, operation)
             self._context.wake(campaign_unit(campaign))
             return campaign
 

@@ -16,7 +16,6 @@ from outreach.models.campaign import MAX_EXTERNAL_ID, Campaign, NewRecipient, Re
 from outreach.models.dispatch import Dispatch
 from outreach.models.fields import Integer, OneOf, Text, check_field, check_value
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, ContactHistory, RecipientStatus
-from outreach.protocols.storage import Within
 from outreach.services.context import ServiceContext, require_text
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.storage.unit_of_work import Transaction
@@ -205,13 +204,11 @@ class CampaignRecipients:
         """
         check_value("position", position, Integer(0, _MAX_POSITION))
         check_field(RecipientSkip, "reason", reason)
-        return await self._context.storage.write(
-            Within(
-                [workspace_id],
-                lambda tx: skip_recipient(
-                    tx, workspace_id, campaign_id, position, note=reason, now=self._context.now(), actor=actor
-                ),
-            )
+        return await self._context.storage.write_in(
+            workspace_id,
+            lambda tx: skip_recipient(
+                tx, workspace_id, campaign_id, position, note=reason, now=self._context.now(), actor=actor
+            ),
         )
 
     async def list_dispatches(

@@ -14,7 +14,6 @@ from outreach.ledger.campaigns import recovering
 from outreach.ledger.common import campaign_of, record_audit
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import CampaignStatus
-from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
@@ -102,12 +101,10 @@ class CampaignRecovery:
                 )
 
             storage = self._context.storage
-            found += await (
-                storage.read(compare) if dry_run else storage.write(Within([workspace_id], compare), bulk=True)
-            )
+            found += await (storage.read(compare) if dry_run else storage.write_in(workspace_id, compare, bulk=True))
         if not dry_run:
-            await self._context.storage.write(
-                Within([workspace_id], partial(self._finish, workspace_id, campaign_id, found, actor))
+            await self._context.storage.write_in(
+                workspace_id, partial(self._finish, workspace_id, campaign_id, found, actor)
             )
         return found
 

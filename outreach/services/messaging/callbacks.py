@@ -156,8 +156,8 @@ class Callbacks:
             # Neither logged nor counted: the person who runs the test sees it.
             raise CallbackRejected(refused.reason) from None
         finally:
-            await self._context.storage.write(
-                Within([account.workspace_id], lambda tx: callback_events.note_check(tx, check, result))
+            await self._context.storage.write_in(
+                account.workspace_id, lambda tx: callback_events.note_check(tx, check, result)
             )
         return []
 
@@ -181,11 +181,9 @@ class Callbacks:
             action="callback_misdirected",
             account_id=account.id,
         )
-        await self._context.storage.write(
-            Within(
-                [account.workspace_id],
-                lambda tx: callback_events.record_misdirection(tx, account, how, now=self._context.now()),
-            )
+        await self._context.storage.write_in(
+            account.workspace_id,
+            lambda tx: callback_events.record_misdirection(tx, account, how, now=self._context.now()),
         )
 
     async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> tuple[Connection, object]:

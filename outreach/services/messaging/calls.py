@@ -23,7 +23,6 @@ from outreach.models.metadata import metadata_pair
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
-from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone
 from outreach.rules.segments import as_text, text_problem
 from outreach.services.context import ServiceContext, check_kind
@@ -117,7 +116,7 @@ class Calls:
             once.finish(tx, call, settled=not waits)
             return call, waits
 
-        call, waits = await context.storage.write(Within([workspace_id], operation))
+        call, waits = await context.storage.write_in(workspace_id, operation)
         context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call
@@ -128,7 +127,7 @@ class Calls:
         finally:
             # Also if the client has gone: a retry must not wait for an answer that never comes.
             with anyio.CancelScope(shield=True), suppress(StorageError):
-                await context.storage.write(Within([workspace_id], lambda tx: once.finish(tx, call)))
+                await context.storage.write_in(workspace_id, lambda tx: once.finish(tx, call))
         return call
 
     async def get(self, workspace_id: str, identifier: str) -> Call:
@@ -285,13 +284,11 @@ class Calls:
         """
         verdict = NewCallOutcome(outcome=outcome, summary=summary)
         context = self._context
-        return await context.storage.write(
-            Within(
-                [workspace_id],
-                lambda tx: verdicts.set_outcome(
-                    tx, _call_of(tx, workspace_id, identifier), verdict, now=context.now(), actor=actor
-                ),
-            )
+        return await context.storage.write_in(
+            workspace_id,
+            lambda tx: verdicts.set_outcome(
+                tx, _call_of(tx, workspace_id, identifier), verdict, now=context.now(), actor=actor
+            ),
         )
 
     async def failure(self, call: Call) -> ProviderFailure | None:

@@ -19,7 +19,6 @@ from outreach.models.base import Page
 from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, DispatchLookUp, OperatorDecision
 from outreach.models.states import DispatchState
 from outreach.models.workspace import Workspace
-from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.providers.pool import ProviderPool
 from outreach.services.context import ServiceContext
@@ -156,20 +155,18 @@ class Dispatches:
             InvalidRequest: The decision is another one.
         """
         _require_decision(decision)
-        return await self._context.storage.write(
-            Within(
-                [workspace_id],
-                lambda tx: reconciling.resolve(
-                    tx,
-                    workspace_id,
-                    dispatch_id,
-                    decision,
-                    deadlines=self.deadlines,
-                    backoff=self._backoff,
-                    now=self._context.now(),
-                    actor=actor,
-                ),
-            )
+        return await self._context.storage.write_in(
+            workspace_id,
+            lambda tx: reconciling.resolve(
+                tx,
+                workspace_id,
+                dispatch_id,
+                decision,
+                deadlines=self.deadlines,
+                backoff=self._backoff,
+                now=self._context.now(),
+                actor=actor,
+            ),
         )
 
     async def resolve_many(

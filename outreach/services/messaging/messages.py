@@ -24,7 +24,6 @@ from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.protocols.adapter import InboundMessageEvent
-from outreach.protocols.storage import Within
 from outreach.rules.numbering import person_key
 from outreach.rules.phones import canonical_phone, normalise_single, parse_inbound_sender
 from outreach.rules.segments import composed, count_segments
@@ -122,7 +121,7 @@ class Messages:
             require_available(workspace)
             return finished(tx, create(tx, workspace, context.now()), once)
 
-        message = await context.storage.write(Within([workspace_id], operation))
+        message = await context.storage.write_in(workspace_id, operation)
         context.wake(WorkUnit("message", workspace_id, message.id))
         return message
 
@@ -265,7 +264,7 @@ class Messages:
                 now=now,
             )
 
-        return await context.storage.write(Within([workspace_id], operation))
+        return await context.storage.write_in(workspace_id, operation)
 
     async def list(
         self,

@@ -14,7 +14,6 @@ from outreach.models.reports import Report
 from outreach.models.simulation import NewSimulation, Simulation
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
-from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.rules.phones import canonical_phone
 from outreach.services.context import ServiceContext, check_kind, require_phone
@@ -85,7 +84,7 @@ class Simulating:
             )
             return dispatch, attrs.evolve(report, provider=callback_events.SIMULATOR)
 
-        done = await context.storage.write(Within([workspace_id], operation))
+        done = await context.storage.write_in(workspace_id, operation)
         if done is None:
             return None
         dispatch, report = done

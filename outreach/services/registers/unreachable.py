@@ -8,7 +8,6 @@ from functools import partial
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.unreachable import UnreachableNumber
-from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone
 from outreach.services.context import ServiceContext, require_phone, require_text
 from outreach.services.lists import PageRequest, iterate
@@ -62,4 +61,4 @@ class UnreachableNumbers:
                 record_audit(tx, workspace_id, "unreachable.remove", workspace_id, actor=actor, now=self._context.now())
             return removed
 
-        return await self._context.storage.write(Within([workspace_id], operation))
+        return await self._context.storage.write_in(workspace_id, operation)

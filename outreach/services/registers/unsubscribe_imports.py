@@ -23,7 +23,6 @@ from outreach.models.unsubscribe import (
     is_of_import,
     without_import,
 )
-from outreach.protocols.storage import Within
 from outreach.rules.numbering import spellings
 from outreach.rules.phones import normalise, number_of_channel, parse_inbound_sender
 from outreach.services.context import ServiceContext, require_text
@@ -111,16 +110,14 @@ class UnsubscribeImports:
             )
             phones = [entry.phone for entry in page if is_of_import(entry, import_id)]
             if phones:
-                taken = await storage.write(
-                    Within(
-                        [workspace_id],
-                        partial(
-                            self._take_back,
-                            workspace_id=workspace_id,
-                            import_id=import_id,
-                            phones=phones,
-                            actor=actor,
-                        ),
+                taken = await storage.write_in(
+                    workspace_id,
+                    partial(
+                        self._take_back,
+                        workspace_id=workspace_id,
+                        import_id=import_id,
+                        phones=phones,
+                        actor=actor,
                     ),
                     bulk=True,
                 )
@@ -193,7 +190,7 @@ class UnsubscribeImports:
             )
             return written, own, known
 
-        written, own, known = await self._context.storage.write(Within([workspace_id], operation), bulk=True)
+        written, own, known = await self._context.storage.write_in(workspace_id, operation, bulk=True)
         await self._skip_waiting(workspace_id, written)
         return attrs.evolve(
             done,
@@ -206,11 +203,9 @@ class UnsubscribeImports:
         """Mark the recipients of numbers that the register stops already, in slices."""
         for start in range(0, len(phones), AT_ONCE):
             some = phones[start : start + AT_ONCE]
-            await self._context.storage.write(
-                Within(
-                    [workspace_id],
-                    lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
-                ),
+            await self._context.storage.write_in(
+                workspace_id,
+                lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
                 bulk=True,
             )
 

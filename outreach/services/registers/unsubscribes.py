@@ -27,7 +27,6 @@ from outreach.models.unsubscribe import (
     UnsubscribeScope,
 )
 from outreach.models.work import IdempotencyKey
-from outreach.protocols.storage import Within
 from outreach.rules.numbering import spellings
 from outreach.rules.phones import OWN_NUMBER, parse_inbound_sender
 from outreach.services.context import ServiceContext, phone_problem, require_text
@@ -113,7 +112,7 @@ class Unsubscribes(UnsubscribeImports):
             return entries
 
         async def make(once: IdempotencyGuard[Sequence[Unsubscribe]]) -> Sequence[Unsubscribe]:
-            entries = await self._context.storage.write(finishing(Within([workspace_id], operation), once))
+            entries = await self._context.storage.write_in(workspace_id, finishing(operation, once))
             await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
             return entries
 
@@ -167,7 +166,7 @@ class Unsubscribes(UnsubscribeImports):
             )
             return removed
 
-        return await self._context.storage.write(Within([workspace_id], operation))
+        return await self._context.storage.write_in(workspace_id, operation)
 
     async def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the held numbers, whose message may have been an opt-out, latest first.
@@ -247,15 +246,12 @@ class Unsubscribes(UnsubscribeImports):
             )
             return entry
 
-        async def make(once: IdempotencyGuard[Unsubscribe]) -> Unsubscribe:
-            return await self._context.storage.write(finishing(Within([workspace_id], operation), once))
-
         return await self._keys.once(
             workspace_id,
             "unsubscribes.resolve",
             idempotency_key,
             content=[phone, opted_out],
-            make=make,
+            make=lambda once: self._context.storage.write_in(workspace_id, finishing(operation, once)),
             remember=lambda _: b"",
             recall=lambda _: self.get(workspace_id, phone),
         )

@@ -15,7 +15,6 @@ from outreach.models.base import Page
 from outreach.models.fields import Integer, check_value
 from outreach.models.upload import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, MAX_UPLOADS, MIN_CHUNK_BYTES, NewUpload, Upload
 from outreach.models.work import IdempotencyKey
-from outreach.protocols.storage import Within
 from outreach.services.context import ServiceContext, check_kind
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
@@ -128,7 +127,7 @@ class Uploads:
             tx.uploads.update(longer)
             return longer
 
-        return await self._context.storage.write(Within([workspace_id], operation))
+        return await self._context.storage.write_in(workspace_id, operation)
 
     async def get(self, workspace_id: str, upload_id: str) -> Upload:
         """Return an upload.
@@ -188,7 +187,7 @@ class Uploads:
             _record(tx, "remove", upload, now, actor)
             return upload
 
-        upload = await self._context.storage.write(Within([workspace_id], hide))
+        upload = await self._context.storage.write_in(workspace_id, hide)
         # Where this is cut off, the sweep of expired uploads goes on.
         while await self._context.storage.write(lambda tx: tx.uploads.sweep(now, limit=_DELETED_AT_ONCE), bulk=True):
             pass

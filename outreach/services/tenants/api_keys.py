@@ -173,11 +173,8 @@ class ApiKeys:
         """
         clock = self._context.clock
         try:
-            return await self._context.storage.write(
-                Within(
-                    [workspace_id],
-                    lambda tx: common.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor),
-                )
+            return await self._context.storage.write_in(
+                workspace_id, lambda tx: common.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
             )
         finally:
             self._known.forget()
@@ -206,8 +203,8 @@ class ApiKeys:
             if is_due:
                 # No request fails because another process writes just now.
                 with suppress(StorageError):
-                    await self._context.storage.write(
-                        Within([found.workspace.id], lambda tx: common.note_use_of_key(tx, digest, self._context.now()))
+                    await self._context.storage.write_in(
+                        found.workspace.id, lambda tx: common.note_use_of_key(tx, digest, self._context.now())
                     )
         return known
 
@@ -499,7 +496,7 @@ class RateLimiter:
             return granted, uncounted, late
 
         try:
-            granted, settled, late = await self._context.storage.write(Within([workspace_id], operation))
+            granted, settled, late = await self._context.storage.write_in(workspace_id, operation)
         except OutreachError as error:
             allowance.late = True
             _log.debug(

@@ -19,7 +19,6 @@ from outreach.ledger.settling import callback_events
 from outreach.models.account import CallbackCheck, CallbackFault, CallbackResult, StoredAccount
 from outreach.protocols.adapter import Adapter
 from outreach.protocols.diagnosis import SignsCallbacks
-from outreach.protocols.storage import Within
 from outreach.providers.carriers.base import DISPATCH_PARAMETER
 from outreach.providers.http.request_gate import call_plugin_function
 from outreach.providers.pool import AccountConnections
@@ -87,16 +86,17 @@ async def try_callback(
         headers, body = signed.headers, signed.body
     now = context.now()
     is_signed = signed is not None
-    within = [account.workspace_id]
-    await context.storage.write(
-        Within(within, lambda tx: callback_events.await_check(tx, account, token, signed=is_signed, now=now))
+    await context.storage.write_in(
+        account.workspace_id, lambda tx: callback_events.await_check(tx, account, token, signed=is_signed, now=now)
     )
     try:
         fault, detail, status = await _post(connections, account.id, full_url, headers, body)
         arrived = await _arrival(context, account, token, wait=fault is None)
     finally:
         with anyio.CancelScope(shield=True):
-            await context.storage.write(Within(within, lambda tx: callback_events.end_check(tx, account, token)))
+            await context.storage.write_in(
+                account.workspace_id, lambda tx: callback_events.end_check(tx, account, token)
+            )
     if arrived == "arrived":
         how = (
             "its signature was accepted"

@@ -7,7 +7,6 @@ from outreach.errors import InvalidRequest, Problem
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.fields import OneOf, problems_of, refusals
 from outreach.models.prices import PriceTable
-from outreach.protocols.storage import Within
 from outreach.providers.registry import Adapters
 from outreach.rules.numbering import is_region
 from outreach.services.context import ServiceContext, check_kind
@@ -60,7 +59,7 @@ class Prices:
             action = "prices.remove" if table is None else "prices.update"
             record_audit(tx, workspace_id, action, workspace_id, actor=actor, now=now)
 
-        await self._context.storage.write(Within([workspace_id], operation))
+        await self._context.storage.write_in(workspace_id, operation)
 
 
 def _check(table: PriceTable, adapters: Adapters) -> None:

@@ -29,7 +29,6 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.protocols.storage import Within
 from outreach.rules.rendering import reply_text
 from outreach.services.context import ServiceContext, check_kind
 from outreach.services.resource import take_methods
@@ -94,7 +93,7 @@ class WorkspaceSettings(Generic[S, U]):
             record_audit(tx, workspace_id, action, workspace_id, actor=actor, now=now)
             return after
 
-        return await self._context.storage.write(Within([workspace_id], operation))
+        return await self._context.storage.write_in(workspace_id, operation)
 
     def _current(self, tx: Transaction, workspace_id: str) -> S:
         """Return the settings, or their defaults."""

@@ -14,7 +14,6 @@ from outreach.models.base import Page, Unset
 from outreach.models.settings import PlaceHours
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
-from outreach.protocols.storage import Within
 from outreach.rules.numbering import is_region
 from outreach.rules.us_places import is_state
 from outreach.services.context import ServiceContext, check_kind
@@ -54,11 +53,9 @@ class Workspaces:
         _check_places(() if isinstance(change.narrower_hours, Unset) else change.narrower_hours)
         clock = self._context.clock
         try:
-            return await self._context.storage.write(
-                Within(
-                    [workspace_id],
-                    lambda tx: operations.update_workspace(tx, workspace_id, change, now=clock.now(), actor=actor),
-                )
+            return await self._context.storage.write_in(
+                workspace_id,
+                lambda tx: operations.update_workspace(tx, workspace_id, change, now=clock.now(), actor=actor),
             )
         finally:
             self._known.forget()
