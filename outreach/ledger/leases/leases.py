@@ -425,7 +425,7 @@ def _take_everything(tx: Transaction, epoch: int, now: datetime, receipt: timede
         spacings.update(shift_campaign(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
-            spacings.update(_shift_sender_slot(tx, number, now))
+            spacings.update(_shift_number(tx, number, now, given_back=True))
     clock_steps.repair_what_the_last_left(tx, receipt=receipt, epoch=epoch, now=now)
     return spacings
 
@@ -525,12 +525,3 @@ def is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) 
     # A heartbeat is committed before the mark is written, so that an intact file is never behind.
     same = lease is not None and lease.epoch == mark.epoch
     return same and mark.renewed_at is not None and lease is not None and mark.renewed_at > lease.renewed_at
-
-
-def _shift_sender_slot(tx: Transaction, number: Number, now: datetime) -> Mapping[str, timedelta]:
-    taken = tx.runs.sender_slot(number.workspace_id, number.phone)
-    if number.rate_per_minute is None or taken is None:
-        return {}
-    apart = spacing(number.rate_per_minute)
-    tx.runs.put_sender_slot(number.workspace_id, number.phone, first_slot(taken, now, apart))
-    return {sender_key(number.workspace_id, number.phone): apart}

@@ -14,7 +14,7 @@ from outreach.ledger.campaigns import trail
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.transitions import reopen_if_open
 from outreach.ledger.common import campaign_of, record_audit
-from outreach.ledger.settling.ledger import prefetch_for_dispatches
+from outreach.ledger.settling.ledger import prefetch_for_dispatches, recipients_of
 from outreach.ledger.settling.reconciling import Deadlines, resolve
 from outreach.ledger.settling.skipping import BY_OPERATOR
 from outreach.models.campaign import Recipient
@@ -73,11 +73,7 @@ def resolve_many(
 def undo_many(tx: Transaction, found: Sequence[Dispatch], *, now: datetime, actor: str) -> DecisionResult:
     """Make dispatches unknown again that an operator has decided about, where nothing was sent since."""
     prefetch_for_dispatches(tx, found)
-    tx.dispatches.prefetch_of_recipients(
-        (one.workspace_id, one.campaign_id, one.position)
-        for one in found
-        if one.campaign_id is not None and one.position is not None
-    )
+    tx.dispatches.prefetch_of_recipients(recipients_of(found))
     becomes: Counter[str] = Counter()
     for dispatch in found:
         if _undo(tx, dispatch, now=now, actor=actor):

@@ -234,25 +234,26 @@ def prefetch_for_reports(tx: Transaction, events: Sequence[Report]) -> None:
     )
     found = [dispatch for dispatch in (dispatch_of(tx, event) for event in events) if dispatch is not None]
     prefetch_for_dispatches(tx, found)
-    tx.dispatches.prefetch_of_recipients(_recipients_of(found))
+    tx.dispatches.prefetch_of_recipients(recipients_of(found))
 
 
 def prefetch_for_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> None:
     """Read the rows that these outcomes concern, in one go."""
     prefetch_for_dispatches(tx, [dispatch for dispatch, _ in outcomes])
     again = [dispatch for dispatch, outcome in outcomes if recipient_outcomes.may_have_succeeded(dispatch, outcome)]
-    tx.dispatches.prefetch_of_recipients(_recipients_of(again))
+    tx.dispatches.prefetch_of_recipients(recipients_of(again))
 
 
 def prefetch_for_dispatches(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
     """Read the rows that the outcomes of these dispatches concern, in one go."""
     tx.dispatches.prefetch((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
-    recipients = _recipients_of(dispatches)
+    recipients = recipients_of(dispatches)
     tx.campaigns.prefetch((workspace_id, campaign_id) for workspace_id, campaign_id, _ in recipients)
     tx.recipients.prefetch(recipients)
 
 
-def _recipients_of(dispatches: Sequence[Dispatch]) -> Sequence[tuple[str, str, int]]:
+def recipients_of(dispatches: Sequence[Dispatch]) -> Sequence[tuple[str, str, int]]:
+    """Return the workspace, campaign and position of the recipients of dispatches."""
     return [
         (dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
         for dispatch in dispatches
