@@ -40,6 +40,12 @@ class Table:
         """Return the models that a named query of rows without a key returns."""
         return self._rows.models(kind, self._rows.query(name, kind, **values))
 
+    def _campaign_rows(
+        self, name: str, workspace_id: str, campaign_id: str, *kinds: Kind[Any], **values: Value
+    ) -> Sequence[Row]:
+        """Return the rows of a query about a campaign, which has its number as the parameter `number`."""
+        return self._rows.query(name, *kinds, number=self._rows.number(workspace_id, campaign_id), **values)
+
     def _forms(self, workspace_id: str, phone: str) -> tuple[str, ...]:
         """Return all forms in which the number of a person may stand in the tables of a workspace, itself first."""
         return _stored_forms(phone, self._region(workspace_id))

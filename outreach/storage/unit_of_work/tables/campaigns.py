@@ -361,8 +361,7 @@ class Approvals(Table):
 
     def get(self, workspace_id: str, campaign_id: str, revision: int) -> Approval | None:
         """Return the approval of a revision; None without one."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("approvals.get", number=number, revision=revision)
+        rows = self._campaign_rows("approvals.get", workspace_id, campaign_id, revision=revision)
         for approved_by, approved_at, figures in rows:
             return Approval(
                 revision=revision,
@@ -374,8 +373,7 @@ class Approvals(Table):
 
     def has_any(self, workspace_id: str, campaign_id: str) -> bool:
         """Return whether any revision of a campaign has an approval."""
-        number = self._rows.number(workspace_id, campaign_id)
-        return bool(self._rows.query("approvals.any", number=number))
+        return bool(self._campaign_rows("approvals.any", workspace_id, campaign_id))
 
     def delete(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the approvals of all revisions of a campaign."""
@@ -411,13 +409,11 @@ class Forecasts(Table):
 
     def has(self, workspace_id: str, campaign_id: str, basis: str) -> bool:
         """Return whether a forecast about this is kept."""
-        number = self._rows.number(workspace_id, campaign_id)
-        return bool(self._rows.query("campaigns.has_forecast", number=number, basis=basis))
+        return bool(self._campaign_rows("campaigns.has_forecast", workspace_id, campaign_id, basis=basis))
 
     def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[KeptForecast]:
         """Return a campaign's forecasts, by (made_at, basis)."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("campaigns.forecasts", number=number)
+        rows = self._campaign_rows("campaigns.forecasts", workspace_id, campaign_id)
         return [read_forecast_text(content, campaign_id=campaign_id) for (content,) in rows]
 
 

@@ -80,8 +80,7 @@ class Erasures(Table):
 
     def figures(self, workspace_id: str, campaign_id: str) -> str | None:
         """Return the figures of an erased campaign, as they were given to `begin`."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("erasure.figures", number=number)
+        rows = self._campaign_rows("erasure.figures", workspace_id, campaign_id)
         return rows[0][0] if rows else None
 
     def unfinished(self, workspace_id: str | None) -> tuple[str, str, int] | None:

@@ -239,8 +239,7 @@ class Dispatches(IdentifiedTable[Dispatch]):
         Equal ones come by (provider, state, report, reason, error_code), empty values first. A failed or cancelled call
         has its record's error as error code.
         """
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("dispatches.groups", DISPATCHES, CALLS, number=number)
+        rows = self._campaign_rows("dispatches.groups", workspace_id, campaign_id, DISPATCHES, CALLS)
         return [
             DispatchCount(
                 provider=provider,

@@ -96,9 +96,7 @@ class Recipients(Table):
 
     def next_position(self, workspace_id: str, campaign_id: str) -> int:
         """Return the position behind the last recipient of a campaign, loading or published."""
-        [[last]] = self._rows.query(
-            "erasure.last_position", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id)
-        )
+        [[last]] = self._campaign_rows("erasure.last_position", workspace_id, campaign_id, RECIPIENTS)
         return 0 if last is None else last + 1
 
     def mark_added(self, workspace_id: str, campaign_id: str, *, first: int, now: datetime) -> None:
@@ -112,8 +110,7 @@ class Recipients(Table):
 
     def first_rows(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[LoadedRow]:
         """Return the first recipients of a loading campaign, by position; nothing is cached."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("recipients.first_rows", RECIPIENTS, number=number, limit=limit)
+        rows = self._campaign_rows("recipients.first_rows", workspace_id, campaign_id, RECIPIENTS, limit=limit)
         return [LoadedRow(position, phone, RecipientStatus(status)) for position, phone, status in rows]
 
     def move(
@@ -315,8 +312,7 @@ class Recipients(Table):
 
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
-        number = self._rows.number(workspace_id, campaign_id)
-        [[count]] = self._rows.query("recipients.in_flight", RECIPIENTS, number=number)
+        [[count]] = self._campaign_rows("recipients.in_flight", workspace_id, campaign_id, RECIPIENTS)
         return int(count)
 
     def closable(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[Recipient]:
@@ -431,14 +427,12 @@ class Recipients(Table):
 
     def at_steps(self, workspace_id: str, campaign_id: str) -> Sequence[StepCount]:
         """Return how many open recipients are at each step of their flow after the first, in no order."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("recipients.at_steps", RECIPIENTS, number=number)
+        rows = self._campaign_rows("recipients.at_steps", workspace_id, campaign_id, RECIPIENTS)
         return [StepCount(step=step - 1 if in_wait else step, contacts=count) for step, in_wait, count in rows]
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Return the counters, computed from every recipient (`models.campaign.contribution`)."""
-        number = self._rows.number(workspace_id, campaign_id)
-        [row] = self._rows.query("recipients.recount", RECIPIENTS, number=number)
+        [row] = self._campaign_rows("recipients.recount", workspace_id, campaign_id, RECIPIENTS)
         total, pending, completed, successful, failed, still_open = row
         return Counters(
             total=total, pending=pending, completed=completed, successful=successful, failed=failed, open=still_open

@@ -97,7 +97,7 @@ class Reports(Table):
 
         These were contacted, and are completed without a reason.
         """
-        rows = self._rows.query("reports.results", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id))
+        rows = self._campaign_rows("reports.results", workspace_id, campaign_id, RECIPIENTS)
         return [ResultRow(RecipientStatus(status), *rest) for status, *rest in rows]
 
     def accepted_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[AcceptedRow]:
@@ -115,14 +115,13 @@ class Reports(Table):
 
     def by_sender(self, workspace_id: str, campaign_id: str) -> Sequence[SenderFigures]:
         """Return the messages of a campaign by what they came from, in order."""
-        rows = self._rows.query("reports.by_sender", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
+        rows = self._campaign_rows("reports.by_sender", workspace_id, campaign_id, DISPATCHES)
         names = [name for name in attrs.fields_dict(SenderFigures) if name != "opt_outs"]
         return [SenderFigures(**dict(zip(names, row, strict=True))) for row in rows]
 
     def other_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[RequestRow]:
         """Return all other messages, by provider and outcome, and by country if `by_country`."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("reports.others", DISPATCHES, number=number, by_country=by_country)
+        rows = self._campaign_rows("reports.others", workspace_id, campaign_id, DISPATCHES, by_country=by_country)
         return [
             RequestRow(provider, place, DispatchState(state), None if report is None else MessageStatus(report), *rest)
             for provider, place, state, report, *rest in rows
@@ -130,8 +129,7 @@ class Reports(Table):
 
     def calls(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[CallRow]:
         """Return the calls by status, outcome, provider and currency, and by country if `by_country`."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("reports.calls", CALLS, number=number, by_country=by_country)
+        rows = self._campaign_rows("reports.calls", workspace_id, campaign_id, CALLS, by_country=by_country)
         return [
             CallRow(CallStatus(status), *rest)._replace(cost=None if rest[-2] is None else money_of(rest[-2]))
             for status, *rest in rows
@@ -139,9 +137,7 @@ class Reports(Table):
 
     def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first and the last dispatch were created; None without any."""
-        [[first, last]] = self._rows.query(
-            "reports.first_and_last", DISPATCHES, number=self._rows.number(workspace_id, campaign_id)
-        )
+        [[first, last]] = self._campaign_rows("reports.first_and_last", workspace_id, campaign_id, DISPATCHES)
         return None if first is None else (parse_timestamp(first), parse_timestamp(last))
 
     def requests_by_step(
