@@ -11,6 +11,7 @@ from outreach.errors import Conflict, InvalidRequest, LeaseLost, NotFound, Unaut
 from outreach.ledger.campaigns import trail
 from outreach.models.base import set_fields
 from outreach.models.campaign import Campaign, Recipient
+from outreach.models.resources import Agent
 from outreach.models.settings import CallSettings, PlaceHours, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, WorkerLease, WorkUnit
@@ -97,11 +98,18 @@ def campaign_unit(campaign: Campaign) -> WorkUnit:
     return WorkUnit("campaign", campaign.workspace_id, campaign.id)
 
 
+def caller_of(tx: Transaction, campaign: Campaign) -> Agent | None:
+    """Return the agent of a calling campaign; None if it has none, or sends messages."""
+    if campaign.channel != "call" or not campaign.agent_id:
+        return None
+    return tx.agents.get(campaign.workspace_id, campaign.agent_id)
+
+
 def provider_of(tx: Transaction, campaign: Campaign) -> str | None:
     """Return a campaign's carrier or voice provider; None if it has none."""
     if campaign.channel == "sms":
         return campaign.carrier
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    agent = caller_of(tx, campaign)
     return agent.provider if agent else None
 
 

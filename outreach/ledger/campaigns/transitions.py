@@ -14,6 +14,7 @@ from outreach.ledger.campaigns import trail
 from outreach.ledger.campaigns.approvals import approval_of
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import (
+    caller_of,
     campaign_of,
     campaign_unit,
     provider_of,
@@ -87,13 +88,6 @@ def texts_of(tx: Transaction, campaign: Campaign, settings: SmsSettings | None =
         max_segments=settings.max_segments,
         replaces=campaign.replace_characters,
     )
-
-
-def caller_of(tx: Transaction, campaign: Campaign) -> Agent | None:
-    """Return the agent of a calling campaign; None if it has none, or sends messages."""
-    if campaign.channel != "call" or not campaign.agent_id:
-        return None
-    return tx.agents.get(campaign.workspace_id, campaign.agent_id)
 
 
 def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]:
@@ -345,7 +339,7 @@ def setup_status(tx: Transaction, campaign: Campaign) -> CampaignStatus:
 
 def missing_setup(tx: Transaction, campaign: Campaign) -> tuple[Problem, ...]:
     """Return what a campaign still needs before it is ready."""
-    return missing_requirements(campaign, _agent_of(tx, campaign))
+    return missing_requirements(campaign, caller_of(tx, campaign))
 
 
 def sync_setup_status(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -> Campaign:
@@ -624,10 +618,6 @@ def _require_startable(
     found = [*missing_setup(tx, campaign), *_setting_problems(tx, campaign, now), *caller_id_problems]
     if found:
         raise CannotStart(found)
-
-
-def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:
-    return tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
 
 
 def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:

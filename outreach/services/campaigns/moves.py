@@ -15,13 +15,20 @@ from outreach.core.vault import Vault
 from outreach.errors import ConfigError, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.campaigns.transitions import (
-    caller_of,
     find_text_warnings,
     not_installed,
     start_warnings,
     texts_of,
 )
-from outreach.ledger.common import campaign_of, campaign_unit, existing, provider_of, require_revision, workspace_of
+from outreach.ledger.common import (
+    caller_of,
+    campaign_of,
+    campaign_unit,
+    existing,
+    provider_of,
+    require_revision,
+    workspace_of,
+)
 from outreach.ledger.provider_throttles import throttle_of_campaign
 from outreach.models.account import StoredAccount
 from outreach.models.approval import PricedRevision
@@ -222,7 +229,7 @@ def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters:
 def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
     if campaign.cli_mode == "group":
         return [(f"cli_group_config[{n}]", entry.phone) for n, entry in enumerate(campaign.cli_group or ())]
-    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    agent = caller_of(tx, campaign)
     return [("agent.from_number", agent.from_number)] if agent is not None and agent.from_number is not None else []
 
 

@@ -21,8 +21,8 @@ import attrs
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.access.usages import OPEN, STARTED, campaigns_using
 from outreach.ledger.campaigns.ended_approvals import take_approvals
-from outreach.ledger.campaigns.transitions import caller_of, sync_setups_of_agent
-from outreach.ledger.common import wake_running_campaigns, workspace_of
+from outreach.ledger.campaigns.transitions import sync_setups_of_agent
+from outreach.ledger.common import caller_of, wake_running_campaigns, workspace_of
 from outreach.models.campaign import Campaign
 from outreach.models.fields import OneOf, check_value
 from outreach.models.resources import (
