@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from outreach.services.registers.unsubscribes import Unsubscribes
     from outreach.services.registers.uploads import Uploads
     from outreach.services.tenants.accounts import Accounts
-    from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys, HttpOperations, RateLimiter
+    from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
     from outreach.services.tenants.audit import Audit
     from outreach.services.tenants.prices import Prices
+    from outreach.services.tenants.request_limits import HttpOperations, RateLimiter
     from outreach.services.tenants.resources import ResourceServices
     from outreach.services.tenants.settings import CallingSettings, Replies, Settings
     from outreach.services.tenants.workspaces import Workspaces
@@ -255,7 +256,7 @@ class EngineServices(ResourceServices):
     def http(self) -> HttpOperations:
         """The same for applications that serve it over HTTP themselves: stored responses, request limits."""
         from outreach.services.campaigns.pages import CampaignPageCache
-        from outreach.services.tenants.api_keys import HttpOperations
+        from outreach.services.tenants.request_limits import HttpOperations
 
         return HttpOperations(pages=CampaignPageCache(self._context), rate_limits=self._rate_limits)
 
@@ -325,7 +326,7 @@ class EngineServices(ResourceServices):
 
     @cached_property
     def _rate_limits(self) -> RateLimiter:
-        from outreach.services.tenants.api_keys import RateLimiter
+        from outreach.services.tenants.request_limits import RateLimiter
 
         return RateLimiter(self._context)
 

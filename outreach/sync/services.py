@@ -33,9 +33,9 @@ from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubs
 from outreach.services.registers.uploads import Uploads as AsyncUploads
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
 from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
-from outreach.services.tenants.api_keys import HttpOperations as AsyncHttpOperations
 from outreach.services.tenants.audit import Audit as AsyncAudit
 from outreach.services.tenants.prices import Prices as AsyncPrices
+from outreach.services.tenants.request_limits import HttpOperations as AsyncHttpOperations
 from outreach.services.tenants.resources import RESOURCE_SERVICES, SyncResourceServices
 from outreach.services.tenants.resources import Flows as AsyncFlows
 from outreach.services.tenants.schedules import Schedules as AsyncSchedules

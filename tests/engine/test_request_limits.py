@@ -16,7 +16,7 @@ from outreach.http import RateLimitState
 from outreach.ledger.access import request_limits as limits
 from outreach.ledger.access.request_limits import Grant, UnsettledRequests
 from outreach.protocols.storage import Storage
-from outreach.services.tenants import api_keys as service
+from outreach.services.tenants import request_limits as service
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ManualClock
