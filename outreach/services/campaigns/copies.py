@@ -257,14 +257,14 @@ class CampaignCopies:
         audience = self._creation.audience(workspace_id, leave_out, campaign.id)
         if campaign.channel == "call":
             calls = NewCallCampaign(**_fields(campaign, NewCallCampaign) | {"name": name, **more})
-            return await self._creation.make_call(workspace_id, calls, actor, audience)(contacts, once)
+            return await self._creation.create(workspace_id, calls, audience, actor, contacts, once)
         given = _fields(campaign, NewSmsCampaign) | {"name": name, **more}
         if body is not None:
             given |= {"body": body, "message_source": "custom"}
         if given["message_source"] == "custom":
             # A flow that does not drive it may be gone.
             given |= {"body": given["body"] or "", "flow_id": None}
-        return await self._creation.make_sms(workspace_id, NewSmsCampaign(**given), actor, audience)(contacts, once)
+        return await self._creation.create(workspace_id, NewSmsCampaign(**given), audience, actor, contacts, once)
 
     async def _contacts(
         self,

@@ -41,7 +41,21 @@ from outreach.services.idempotency import Idempotency, IdempotencyGuard, finishe
 from outreach.storage.base.slices import SliceSize
 from outreach.storage.unit_of_work import Transaction
 
-Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
+
+@attrs.frozen
+class _NewCampaign:
+    """What is to be created, but for the contacts.
+
+    Attributes:
+        draft: Returns the campaign; it checks what the campaign refers to.
+        audience: Leaves contacts out; None for nobody.
+        actor: Recorded in the audit trail.
+    """
+
+    workspace_id: str
+    draft: Callable[[Transaction], Campaign]
+    audience: Audience | None
+    actor: str
 
 
 class CampaignCreation:
@@ -103,44 +117,22 @@ class CampaignCreation:
                 key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        make = self.make_sms(workspace_id, campaign, actor, self.audience(workspace_id, leave_out))
-        operation, content = "campaigns.create_sms", _content(campaign, leave_out)
-        return await self._keyed(workspace_id, operation, idempotency_key, content, recipients, make)
+        return await self._keyed(NewSmsCampaign, workspace_id, campaign, recipients, leave_out, idempotency_key, actor)
 
     def audience(self, workspace_id: str, leave_out: LeaveOut | None, source_id: str | None = None) -> Audience | None:
         """Return what leaves contacts of a list out, which may be those of another campaign; None for nobody."""
         return None if leave_out is None else Audience(self._context, workspace_id, leave_out, source_id=source_id)
-
-    def make_sms(
-        self, workspace_id: str, campaign: NewSmsCampaign, actor: str, audience: Audience | None = None
-    ) -> Make:
-        """Return what creates an SMS campaign from its contacts, having checked all but these."""
-        check_kind("campaign", campaign, NewSmsCampaign)
-        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor, audience)
 
     def draft_of(
         self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
     ) -> Callable[[Transaction], Campaign]:
         """Return what makes a draft of a campaign, having checked its carrier; it checks what the draft refers to."""
         if isinstance(campaign, NewCallCampaign):
-            return partial(self._new_call_draft, workspace_id, campaign)
+            return partial(self._call_draft, workspace_id, campaign)
         check_kind("campaign", campaign, NewSmsCampaign)
         if campaign.carrier is not None:
             check_provider("carrier", campaign.carrier, "carrier", self._context.adapters)
-        return partial(self._new_sms_draft, workspace_id, campaign)
-
-    def _new_sms_draft(self, workspace_id: str, campaign: NewSmsCampaign, tx: Transaction) -> Campaign:
-        require_sms(workspace_of(tx, workspace_id))
-        if campaign.flow_id is not None:
-            _require_flow(tx, workspace_id, campaign.flow_id)
-        return self._sms_draft(workspace_id, campaign, self._context.now())
-
-    def _new_call_draft(self, workspace_id: str, campaign: NewCallCampaign, tx: Transaction) -> Campaign:
-        workspace_of(tx, workspace_id)
-        tx.agents.existing(workspace_id, campaign.agent_id)
-        if campaign.trunk_id is not None:
-            tx.trunks.existing(workspace_id, campaign.trunk_id)
-        return self._call_draft(workspace_id, campaign, self._context.now())
+        return partial(self._sms_draft, workspace_id, campaign)
 
     async def create_call(
         self,
@@ -160,26 +152,21 @@ class CampaignCreation:
                 content.
             RequestInProgress: The first call with this key is still running.
         """
-        make = self.make_call(workspace_id, campaign, actor, self.audience(workspace_id, leave_out))
-        operation, content = "campaigns.create_call", _content(campaign, leave_out)
-        return await self._keyed(workspace_id, operation, idempotency_key, content, recipients, make)
-
-    def make_call(
-        self, workspace_id: str, campaign: NewCallCampaign, actor: str, audience: Audience | None = None
-    ) -> Make:
-        """Return what creates a calling campaign from its contacts, having checked all but these."""
-        check_kind("campaign", campaign, NewCallCampaign)
-        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor, audience)
+        return await self._keyed(NewCallCampaign, workspace_id, campaign, recipients, leave_out, idempotency_key, actor)
 
     async def _keyed(
         self,
+        kind: type[NewSmsCampaign | NewCallCampaign],
         workspace_id: str,
-        operation: str,
-        idempotency_key: IdempotencyKey[CampaignCreated],
-        content: object,
+        campaign: NewSmsCampaign | NewCallCampaign,
         recipients: RecipientSource,
-        make: Make,
+        leave_out: LeaveOut | None,
+        idempotency_key: IdempotencyKey[CampaignCreated],
+        actor: str,
     ) -> CampaignCreated:
+        audience = self.audience(workspace_id, leave_out)
+        check_kind("campaign", campaign, kind)
+        new = _NewCampaign(workspace_id, self.draft_of(workspace_id, campaign), audience, actor)
         contacts = HashedContacts(recipients)
 
         def remember(created: CampaignCreated) -> bytes:
@@ -191,13 +178,15 @@ class CampaignCreation:
                 raise InvalidRequest.at("idempotency_key", "was used before with other contacts; use a new key")
             return created
 
+        # A request is compared by its own digest.
+        source = contacts.each() if isinstance(idempotency_key, str | LastingKey) else recipients
         return await self._keys.once(
             workspace_id,
-            operation,
+            "campaigns.create_call" if kind is NewCallCampaign else "campaigns.create_sms",
             idempotency_key,
-            content=content,
-            # A request is compared by its own digest.
-            make=partial(make, contacts.each() if isinstance(idempotency_key, str | LastingKey) else recipients),
+            # What must be the same each time that the key is used.
+            content=campaign if leave_out is None else [campaign, leave_out],
+            make=partial(self._create, new, source),
             remember=remember,
             recall=recall,
         )
@@ -213,14 +202,21 @@ class CampaignCreation:
         audience = None if counts is None else from_json(AudienceCounts, counts)
         return attrs.evolve(created, audience=audience), more
 
-    async def _create(
+    async def create(
         self,
         workspace_id: str,
-        draft: Callable[[Transaction], Campaign],
-        actor: str,
+        campaign: NewSmsCampaign | NewCallCampaign,
         audience: Audience | None,
+        actor: str,
         recipients: RecipientSource,
         once: IdempotencyGuard[CampaignCreated],
+    ) -> CampaignCreated:
+        """Create a campaign with its contacts, but for those whom the audience leaves out."""
+        new = _NewCampaign(workspace_id, self.draft_of(workspace_id, campaign), audience, actor)
+        return await self._create(new, recipients, once)
+
+    async def _create(
+        self, new: _NewCampaign, recipients: RecipientSource, once: IdempotencyGuard[CampaignCreated]
     ) -> CampaignCreated:
         context = self._context
         # First, because the rest belongs to the engine's loop.
@@ -228,17 +224,17 @@ class CampaignCreation:
         size = context.config.insert_batch_size
 
         def look(tx: Transaction) -> str | None:
-            draft(tx)
-            return workspace_of(tx, workspace_id).default_region
+            new.draft(tx)
+            return workspace_of(tx, new.workspace_id).default_region
 
         async def region() -> str | None:
             return await context.storage.read(look)
 
-        async with self.reading(recipients, audience, region) as (first, source):
+        async with self.reading(recipients, new.audience, region) as (first, source):
             # Only the last chunk is not full.
             if len(first) < size:
-                return await self._create_at_once(workspace_id, draft, first, audience, once, actor)
-            return await self._create_in_chunks(workspace_id, draft, first, source, audience, once, actor)
+                return await self._create_at_once(new, first, once)
+            return await self._create_in_chunks(new, first, source, once)
 
     @asynccontextmanager
     async def reading(
@@ -258,54 +254,45 @@ class CampaignCreation:
                 self._idle.set()
 
     async def _create_at_once(
-        self,
-        workspace_id: str,
-        draft: Callable[[Transaction], Campaign],
-        contacts: Sequence[PreparedRecipient],
-        audience: Audience | None,
-        once: IdempotencyGuard[CampaignCreated],
-        actor: str,
+        self, new: _NewCampaign, contacts: Sequence[PreparedRecipient], once: IdempotencyGuard[CampaignCreated]
     ) -> CampaignCreated:
         variables = VariableNameCollector()
         variables.see(contacts)
 
         def create(tx: Transaction) -> CampaignCreated:
-            campaign, now = draft(tx), self._context.now()
+            campaign, now = new.draft(tx), self._context.now()
             if not contacts:
-                if audience is not None and audience.leaves_out:
-                    raise audience.nobody_left()
+                if new.audience is not None and new.audience.leaves_out:
+                    raise new.audience.nobody_left()
                 raise InvalidRequest.at("recipients", "must have at least 1 element")
             loading.begin_loading(tx, campaign, now=now)
             loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
-            return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, audience, once, actor)
+            return self._publish(tx, new, campaign, loaded.counters, loaded.excluded, variables, once)
 
         self.check_not_closing()
-        return await self._context.storage.write_in(workspace_id, create)
+        return await self._context.storage.write_in(new.workspace_id, create)
 
     async def _create_in_chunks(
         self,
-        workspace_id: str,
-        draft: Callable[[Transaction], Campaign],
+        new: _NewCampaign,
         first: Sequence[PreparedRecipient],
         rest: AsyncIterator[Sequence[PreparedRecipient]],
-        audience: Audience | None,
         once: IdempotencyGuard[CampaignCreated],
-        actor: str,
     ) -> CampaignCreated:
         """Write a campaign chunk by chunk; it becomes visible with the last transaction."""
         context = self._context
 
         def begin(tx: Transaction) -> Campaign:
-            campaign = draft(tx)
+            campaign = new.draft(tx)
             loading.begin_loading(tx, campaign, now=context.now())
             return campaign
 
-        campaign = await context.storage.write_in(workspace_id, begin)
+        campaign = await context.storage.write_in(new.workspace_id, begin)
         try:
             variables = VariableNameCollector()
             loaded, excluded = await self.load(campaign, first, rest, once, variables)
             return await context.storage.write_in(
-                workspace_id, lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor)
+                new.workspace_id, lambda tx: self._publish(tx, new, campaign, loaded, excluded, variables, once)
             )
         except BaseException:
             # Also on cancellation, nothing of the campaign may stay.
@@ -316,13 +303,12 @@ class CampaignCreation:
     def _publish(
         self,
         tx: Transaction,
+        new: _NewCampaign,
         campaign: Campaign,
         loaded: Counters,
         excluded: int,
         variables: VariableNameCollector,
-        audience: Audience | None,
         once: IdempotencyGuard[CampaignCreated],
-        actor: str,
     ) -> CampaignCreated:
         # No check sees that a loading campaign uses them, so they may have been removed meanwhile.
         if campaign.trunk_id is not None:
@@ -332,15 +318,15 @@ class CampaignCreation:
         published, left_out = loading.publish_loaded(
             tx,
             # The agent may have changed since loading began.
-            attrs.evolve(campaign, status=setup_status(tx, campaign), changed_by=actor),
+            attrs.evolve(campaign, status=setup_status(tx, campaign), changed_by=new.actor),
             loaded=loaded,
             variable_names=variables.names(),
             excluded=excluded,
             since=campaign.created_at,
             now=self._context.now(),
-            actor=actor,
+            actor=new.actor,
         )
-        counts = audience.counted() if audience is not None else None
+        counts = new.audience.counted() if new.audience is not None else None
         return finished(tx, attrs.evolve(created_campaign(tx, published, left_out), audience=counts), once)
 
     async def load(
@@ -442,19 +428,25 @@ class CampaignCreation:
                 campaign_id=campaign_id,
             )
 
-    def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
+    def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, tx: Transaction) -> Campaign:
+        require_sms(workspace_of(tx, workspace_id))
+        if new.flow_id is not None:
+            _require_flow(tx, workspace_id, new.flow_id)
         concurrency = new.business_hours.batch_concurrency if new.business_hours else DEFAULT_CONCURRENCY
         return self._draft(
             workspace_id,
             new,
-            now,
             channel="sms",
             batch_concurrency=concurrency,
             **pool_fields(new.from_number, new.from_numbers),
             body=composed_or_none(new.body),
         )
 
-    def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
+    def _call_draft(self, workspace_id: str, new: NewCallCampaign, tx: Transaction) -> Campaign:
+        workspace_of(tx, workspace_id)
+        tx.agents.existing(workspace_id, new.agent_id)
+        if new.trunk_id is not None:
+            tx.trunks.existing(workspace_id, new.trunk_id)
         hours = new.business_hours
         concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else DEFAULT_CONCURRENCY)
         # The hours have the same number (docs/interface.md#business-hours).
@@ -462,18 +454,15 @@ class CampaignCreation:
         return self._draft(
             workspace_id,
             new,
-            now,
             channel="call",
             batch_concurrency=concurrency,
             business_hours=hours,
             cli_group=None if new.cli_group is None else tuple(new.cli_group),
         )
 
-    def _draft(
-        self, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, now: datetime, **differing: Any
-    ) -> Campaign:
+    def _draft(self, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, **differing: Any) -> Campaign:
         """Return a campaign with the fields of a new one of the same names, except the differing ones."""
-        stored = attrs.fields_dict(Campaign).keys()
+        now, stored = self._context.now(), attrs.fields_dict(Campaign).keys()
         fields = {name: value for name, value in attrs.asdict(new, recurse=False).items() if name in stored}
         fields |= {
             "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
@@ -507,11 +496,6 @@ def stored_campaign(created: CampaignCreated, **more: Any) -> bytes:
     """Return what a program's key stores of a new campaign."""
     stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, **more}
     return orjson.dumps(stored | {"audience": to_json(created.audience)})
-
-
-def _content(campaign: NewSmsCampaign | NewCallCampaign, leave_out: LeaveOut | None) -> object:
-    """Return what must be the same each time that a key is used."""
-    return campaign if leave_out is None else [campaign, leave_out]
 
 
 def _being_closed() -> StorageError:
