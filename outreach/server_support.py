@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         run_checks as run_checks,
     )
     from outreach.insight.readiness import FILES_GONE as FILES_GONE
-    from outreach.ledger.settling.callback_events import token_of as token_of
+    from outreach.ledger.settling.callback_checks import token_of as token_of
     from outreach.models.fields import (
         ListOf as ListOf,
         Model as Model,
@@ -160,7 +160,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "core.meant.date_formats": "DateFormat date_format",
             "insight.diagnosis.checks": "Check run_checks",
             "insight.readiness": "FILES_GONE",
-            "ledger.settling.callback_events": "token_of",
+            "ledger.settling.callback_checks": "token_of",
             "models.fields": "ListOf Model Option bounded_fields fields_of",
             "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
             "models.states": "operator_actions",

@@ -13,7 +13,7 @@ import pytest
 
 from outreach import EngineConfig, NewWorkspace, NotFound, Outreach, WorkspaceMode
 from outreach.errors import CallbackRejected
-from outreach.ledger.settling import callback_events
+from outreach.ledger.settling import callback_checks
 from outreach.models import Account, CallbackCheck
 from outreach.protocols.adapter import Callback, Connection
 from outreach.services.tenants import callback_checking
@@ -241,7 +241,7 @@ async def test_a_token_counts_once_for_its_account_and_for_a_minute(here: Scene)
     account = await storage.read(lambda tx: tx.accounts.find(here.account.id))
     assert account is not None
     token = "check_" + "x" * 40
-    await storage.write(lambda tx: callback_events.await_check(tx, account, token, signed=False, now=now))
+    await storage.write(lambda tx: callback_checks.await_check(tx, account, token, signed=False, now=now))
 
     async def call(account_id: str, given: str) -> None:
         url = f"{URL}/webhooks/{account_id}?dispatch={given}"
@@ -253,10 +253,10 @@ async def test_a_token_counts_once_for_its_account_and_for_a_minute(here: Scene)
     await call(account.id, token)
     with pytest.raises(CallbackRejected):
         await call(account.id, token)
-    assert await storage.read(lambda tx: callback_events.result_of_check(tx, account, token)) == "arrived"
+    assert await storage.read(lambda tx: callback_checks.result_of_check(tx, account, token)) == "arrived"
     late = token + "z"
-    await storage.write(lambda tx: callback_events.await_check(tx, account, late, signed=False, now=now))
-    await anyio.sleep(callback_events.VALID.total_seconds() + 1)
+    await storage.write(lambda tx: callback_checks.await_check(tx, account, late, signed=False, now=now))
+    await anyio.sleep(callback_checks.VALID.total_seconds() + 1)
     with pytest.raises(CallbackRejected):
         await call(account.id, late)
 

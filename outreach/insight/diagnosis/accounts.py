@@ -15,7 +15,7 @@ from outreach.core.logged_errors import log_error
 from outreach.errors import ConfigError, Problem
 from outreach.insight.diagnosis.clock import DateWatch
 from outreach.insight.diagnosis.snapshot import LiveAccount
-from outreach.ledger.settling.callback_events import misdirection_of
+from outreach.ledger.settling.callback_checks import misdirection_of
 from outreach.models.account import ProviderKind, StoredAccount
 from outreach.models.diagnosis import EngineCode
 from outreach.protocols.adapter import AccountCheck, CheckFault

@@ -11,7 +11,7 @@ import attrs
 
 from outreach.ledger.common import workspace_of
 from outreach.ledger.leases.leases import is_behind
-from outreach.ledger.settling.callback_events import misdirected_lately
+from outreach.ledger.settling.callback_checks import misdirected_lately
 from outreach.models.account import StoredAccount
 from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign

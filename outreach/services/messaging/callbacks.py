@@ -19,8 +19,9 @@ from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import CallbackRejected, NotFound
 from outreach.ledger.common import existing, workspace_of
-from outreach.ledger.settling import callback_events, ledger
-from outreach.ledger.settling.callback_events import MISDIRECTIONS, CallbackContext
+from outreach.ledger.settling import callback_checks, callback_events, ledger
+from outreach.ledger.settling.callback_checks import MISDIRECTIONS
+from outreach.ledger.settling.callback_events import CallbackContext
 from outreach.models.account import CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
@@ -133,11 +134,11 @@ class Callbacks:
 
     async def _awaited_check(self, account: StoredAccount, callback: Callback) -> CallbackRecord | None:
         """Return the test that awaits this callback; None for what the provider sends."""
-        token = callback_events.token_of(callback.query)
+        token = callback_checks.token_of(callback.query)
         if token is None:
             return None
         now = self._context.now()
-        return await self._context.storage.read(lambda tx: callback_events.awaited_check(tx, account, token, now=now))
+        return await self._context.storage.read(lambda tx: callback_checks.awaited_check(tx, account, token, now=now))
 
     async def _take_check(
         self, account: StoredAccount, adapter: Adapter, callback: Callback, check: CallbackRecord
@@ -149,7 +150,7 @@ class Callbacks:
         """
         result: CallbackResult = "refused"
         try:
-            if callback_events.is_signed(check):
+            if callback_checks.is_signed(check):
                 await self._read(account, adapter, callback)
             result = "arrived"
         except CallbackRefused as refused:
@@ -157,7 +158,7 @@ class Callbacks:
             raise CallbackRejected(refused.reason) from None
         finally:
             await self._context.storage.write_in(
-                account.workspace_id, lambda tx: callback_events.note_check(tx, check, result)
+                account.workspace_id, lambda tx: callback_checks.note_check(tx, check, result)
             )
         return []
 
@@ -183,7 +184,7 @@ class Callbacks:
         )
         await self._context.storage.write_in(
             account.workspace_id,
-            lambda tx: callback_events.record_misdirection(tx, account, how, now=self._context.now()),
+            lambda tx: callback_checks.record_misdirection(tx, account, how, now=self._context.now()),
         )
 
     async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> tuple[Connection, object]:

@@ -15,7 +15,7 @@ import anyio
 
 from outreach.core.config import PUBLIC_URL_VARIABLE
 from outreach.core.extras import needed_for
-from outreach.ledger.settling import callback_events
+from outreach.ledger.settling import callback_checks
 from outreach.models.account import CallbackCheck, CallbackFault, CallbackResult, StoredAccount
 from outreach.protocols.adapter import Adapter
 from outreach.protocols.diagnosis import SignsCallbacks
@@ -75,7 +75,7 @@ async def try_callback(
     if url is None:
         return CallbackCheck(ok=False, fault="no_public_url", message=_MEANINGS["no_public_url"], url=None)
     # Not of the engine's randomness: nobody may guess it.
-    token = callback_events.TEST_PREFIX + secrets.token_urlsafe(32)
+    token = callback_checks.TEST_PREFIX + secrets.token_urlsafe(32)
     full_url = f"{url}?{urlencode({DISPATCH_PARAMETER: token})}"
     headers: Mapping[str, str] = {"content-type": "application/json"}
     body, signed = b"{}", None
@@ -87,7 +87,7 @@ async def try_callback(
     now = context.now()
     is_signed = signed is not None
     await context.storage.write_in(
-        account.workspace_id, lambda tx: callback_events.await_check(tx, account, token, signed=is_signed, now=now)
+        account.workspace_id, lambda tx: callback_checks.await_check(tx, account, token, signed=is_signed, now=now)
     )
     try:
         fault, detail, status = await _post(connections, account.id, full_url, headers, body)
@@ -95,7 +95,7 @@ async def try_callback(
     finally:
         with anyio.CancelScope(shield=True):
             await context.storage.write_in(
-                account.workspace_id, lambda tx: callback_events.end_check(tx, account, token)
+                account.workspace_id, lambda tx: callback_checks.end_check(tx, account, token)
             )
     if arrived == "arrived":
         how = (
@@ -119,7 +119,7 @@ async def _arrival(context: ServiceContext, account: StoredAccount, token: str, 
     result: CallbackResult | None = None
     with anyio.move_on_after(ARRIVAL_SECONDS):
         while True:
-            result = await context.storage.read(lambda tx: callback_events.result_of_check(tx, account, token))
+            result = await context.storage.read(lambda tx: callback_checks.result_of_check(tx, account, token))
             if result != "awaited" or not wait:
                 break
             await anyio.sleep(_LOOK_SECONDS)
