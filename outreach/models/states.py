@@ -181,8 +181,7 @@ OPEN_RECIPIENT_STATUSES: Final = frozenset(
 """Not ended: an active campaign with one of these is not complete."""
 
 CLOSABLE_RECIPIENT_STATUSES: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
-"""Closed at once when the campaign is cancelled or expires; requests in flight keep their true outcome."""
-
+"""No request is on its way: closed at once when the campaign is cancelled or expires."""
 
 IN_FLIGHT_RECIPIENT_STATUSES: Final = OPEN_RECIPIENT_STATUSES - CLOSABLE_RECIPIENT_STATUSES
 """At the provider, or perhaps there: each takes one of a calling campaign's places."""

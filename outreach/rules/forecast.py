@@ -526,20 +526,19 @@ def _course(stream: _Stream, now: datetime) -> Course:
 def _curve(stream: _Stream, now: datetime) -> tuple[ForecastHour, ...]:
     begin = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     numbers = set(stream.by_hour) | set(stream.waited)
+    if not numbers:
+        return ()
     usual: BindingRule = "pace" if stream.is_sms else "batch_concurrency"
-    return (
-        tuple(
-            ForecastHour(
-                at=begin + timedelta(hours=number),
-                requests=stream.by_hour.get(number, 0),
-                bound_by=max(stream.waited[number].items(), key=lambda item: item[1])[0]
-                if number in stream.waited
-                else usual,
-            )
-            for number in range(min(numbers), max(numbers) + 1)
+
+    def bound_by(number: int) -> BindingRule:
+        waited = stream.waited.get(number)
+        return max(waited.items(), key=lambda item: item[1])[0] if waited else usual
+
+    return tuple(
+        ForecastHour(
+            at=begin + timedelta(hours=number), requests=stream.by_hour.get(number, 0), bound_by=bound_by(number)
         )
-        if numbers
-        else ()
+        for number in range(min(numbers), max(numbers) + 1)
     )
 
 

@@ -21,7 +21,7 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters, Recipient
 from outreach.models.dispatch import FROM_ELSEWHERE, Dispatch
 from outreach.models.recovery import ListedContacts
-from outreach.models.states import CallStatus, RecipientStatus, TrailRule
+from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, CallStatus, RecipientStatus, TrailRule
 from outreach.protocols.sent_list import SentRequest
 from outreach.rules.deciding import MAX_AHEAD, RenderedText, render_message
 from outreach.rules.flows import current_send_step
@@ -32,8 +32,6 @@ from outreach.storage.unit_of_work import Transaction
 
 _LATEST: Final = 1000
 """How many requests are searched for the latest one that was made from here; an earlier time lists more."""
-
-_WAITS: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
 
 
 class Match(NamedTuple):
@@ -145,7 +143,7 @@ def _match(
     provider: str,
     known: Collection[str],
 ) -> Match | None:
-    if recipient.status not in _WAITS or recipient.phone is None:
+    if recipient.status not in CLOSABLE_RECIPIENT_STATUSES or recipient.phone is None:
         return None
     unknown = [
         one

@@ -20,7 +20,7 @@ from outreach.models.campaign import Campaign, Counters, PreparedRecipient, Reci
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Advance, Ending, Postponement
 from outreach.models.resources import FlowStep
-from outreach.models.states import RecipientStatus, TrailRule
+from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus, TrailRule
 from outreach.rules.deciding import decide_loading
 from outreach.rules.flows import enter_step
 from outreach.rules.numbering import person_key
@@ -70,7 +70,7 @@ def counted(recipient: Recipient) -> Counters:
 def unchanged_recipient(tx: Transaction, workspace_id: str, recipient: Recipient, now: datetime) -> Recipient | None:
     """Return a recipient if it is due and has not changed since the decision, else None."""
     current = tx.recipients.get(workspace_id, recipient.campaign_id, recipient.position)
-    if current is None or current.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
+    if current is None or current.status not in CLOSABLE_RECIPIENT_STATUSES:
         return None
     if current.due_at is not None and current.due_at > now:
         # It was due by a clock that was set back since.

@@ -24,6 +24,7 @@ from outreach.models.campaign import Counters, Recipient
 from outreach.models.dispatch import FROM_ELSEWHERE, Dispatch, DispatchOutcome
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import (
+    CLOSABLE_RECIPIENT_STATUSES,
     MESSAGE_STATUS_RANK,
     DispatchState,
     MessageStatus,
@@ -39,8 +40,6 @@ from outreach.storage.unit_of_work import Transaction
 
 _LEFT_OUT: Final = frozenset({"opted_out", BY_OPERATOR})
 """Reasons why somebody was left out who must not be contacted after a restore either."""
-
-_WAITS: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
 
 _LOST: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
 
@@ -128,7 +127,7 @@ def take_over_slice(
         after = compared.current
         if compared.requests or compared.reported or contact.recipient.reason in _LEFT_OUT:
             after = attrs.evolve(after, **{name: getattr(contact.recipient, name) for name in _STATE})
-        if compared.opt_out is not None and after.status in _WAITS:
+        if compared.opt_out is not None and after.status in CLOSABLE_RECIPIENT_STATUSES:
             after = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", now)
         change += put_recipient(
             tx, workspace_id, compared.current, after, rule=TrailRule.OPERATOR, now=now, actor=actor
@@ -192,7 +191,11 @@ class _Comparison:
     def _is_left_out(self) -> bool:
         there, here = self.contact.recipient, self.current
         skipped = there.status is RecipientStatus.SKIPPED and there.reason in _LEFT_OUT
-        return here is not None and here.is_open and (skipped or (self.opt_out is not None and here.status in _WAITS))
+        return (
+            here is not None
+            and here.is_open
+            and (skipped or (self.opt_out is not None and here.status in CLOSABLE_RECIPIENT_STATUSES))
+        )
 
     @property
     def counts(self) -> ContactedMeanwhile:

@@ -15,6 +15,7 @@ import attrs
 import orjson
 
 from outreach.core.clock import is_zone
+from outreach.ledger.campaigns.failures import explained_failure, is_failure, leaves_acceptance_open
 from outreach.ledger.campaigns.results import results_of
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import (
@@ -26,12 +27,10 @@ from outreach.models.campaign_report import (
     SenderFigures,
     TimeBucket,
 )
-from outreach.models.dispatch import ASSUMED_SENT
+from outreach.models.dispatch import DispatchCount
 from outreach.models.prices import Cost, PriceKind, PriceTable, ProviderCost
-from outreach.models.reports import ProviderFailure
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
-from outreach.providers.registry import explain
-from outreach.rules.explanations import FAULT_WITHOUT_ANSWER, describe_reason
+from outreach.rules.explanations import describe_reason
 from outreach.rules.number_zones import country_of_phone
 from outreach.rules.report_figures import bounds, cost_of, depends_on_country
 from outreach.serialization.json_reports import read_campaign_report
@@ -71,7 +70,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         plain = tx.reports.accepted_messages(workspace_id, campaign_id, by_country=by_country)
         others = tx.reports.other_messages(workspace_id, campaign_id, by_country=by_country)
         messages = _messages(plain, others)
-        failures = _failures(others)
+        failures = _failures((row, row.requests) for row in others)
         quantities = [(row.provider, row.place, row.segments) for row in plain]
         accepted = (row for row in others if row.state is DispatchState.ACCEPTED)
         quantities += ((row.provider, row.place, row.segments) for row in accepted)
@@ -79,7 +78,8 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         rows = tx.reports.calls(workspace_id, campaign_id, by_country=by_country)
         quantities = [(row.provider, row.place, row.minutes) for row in rows]
         calls = _calls(rows)
-        failures = _call_failures(tx, campaign)
+        # Why a placed call failed stands in its record.
+        failures = _failures((group, group.count) for group in tx.dispatches.groups(workspace_id, campaign_id))
     if messages is not None:
         results = [_with_receipts(one, messages) for one in results]
     requested = tx.reports.first_and_last_request(workspace_id, campaign_id)
@@ -229,52 +229,20 @@ def _country(place: str) -> str | None:
     return place if _ISO_COUNTRY.fullmatch(place) else country_of_phone(place)
 
 
-def _failures(rows: Sequence[RequestRow]) -> Sequence[FailureCount]:
-    """Return the messages that failed by cause."""
-    failed = [
-        (row, row.requests)
-        for row in rows
-        if (row.reason or row.error_code) and row.reason != ASSUMED_SENT and row.state is not DispatchState.WITHDRAWN
-    ]
+def _failures(rows: Iterable[tuple[RequestRow | DispatchCount, int]]) -> Sequence[FailureCount]:
+    """Return the requests that failed by cause, given with how many they are."""
     found: Counter[tuple[str, str | None, str | None, bool]] = Counter()
     words: dict[tuple[str, str | None, str | None, bool], str | None] = {}
-    for row, requests in failed:
-        unknown = row.state is DispatchState.UNKNOWN and row.reason == "provider_error"
-        key = (row.provider, row.reason, row.error_code, unknown)
-        found[key] += requests
-        words[key] = words.get(key) or row.error_message
+    for row, requests in rows:
+        if is_failure(row):
+            key = (row.provider, row.reason, row.error_code, leaves_acceptance_open(row.state, row.reason))
+            found[key] += requests
+            words[key] = words.get(key) or row.error_message
     counted = [
-        FailureCount(failure=_failure(*key, words[key]), requests=requests) for key, requests in found.most_common()
+        FailureCount(failure=explained_failure(*key, words[key]), requests=requests)
+        for key, requests in found.most_common()
     ]
     return tuple(counted[:_MAX_FAILURES])
-
-
-def _call_failures(tx: Transaction, campaign: Campaign) -> Sequence[FailureCount]:
-    """Return the calls that failed by cause; why a placed call failed stands in its record."""
-    rows = [
-        RequestRow(
-            group.provider,
-            None,
-            group.state,
-            group.report,
-            group.reason,
-            group.error_code,
-            group.count,
-            0,
-            group.error_message,
-        )
-        for group in tx.dispatches.groups(campaign.workspace_id, campaign.id)
-    ]
-    return _failures(rows)
-
-
-def _failure(
-    provider: str, reason: str | None, code: str | None, unknown: bool, error_message: str | None
-) -> ProviderFailure:
-    explanation = explain(provider=provider, code=code, reason=FAULT_WITHOUT_ANSWER if unknown else reason)
-    return ProviderFailure(
-        provider=provider, reason=reason, error_code=code, error_message=error_message, explanation=explanation
-    )
 
 
 def _over_time(

@@ -42,15 +42,7 @@ def discard(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -
     unit = campaign_unit(campaign)
     if tx.work.get(unit) is not None:
         tx.work.schedule(unit, None)
-    record_audit(
-        tx,
-        campaign.workspace_id,
-        "campaign.delete",
-        campaign.id,
-        actor=actor,
-        now=now,
-        detail=f"{campaign.counters.total} contacts",
-    )
+    _record(tx, campaign, "campaign.delete", now=now, actor=actor)
     return tx.erasures.hide_campaign(campaign.workspace_id, campaign.id, now=now)
 
 
@@ -81,16 +73,13 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
             revision=campaign.revision + 1,
         )
     )
-    record_audit(
-        tx,
-        campaign.workspace_id,
-        "campaign.erase",
-        campaign.id,
-        actor=actor,
-        now=now,
-        detail=f"{campaign.counters.total} contacts",
-    )
+    _record(tx, campaign, "campaign.erase", now=now, actor=actor)
     return campaign_of(tx, campaign.workspace_id, campaign.id)
+
+
+def _record(tx: Transaction, campaign: Campaign, action: str, *, now: datetime, actor: str) -> None:
+    contacts = f"{campaign.counters.total} contacts"
+    record_audit(tx, campaign.workspace_id, action, campaign.id, actor=actor, now=now, detail=contacts)
 
 
 def _without_words(count: FailureCount) -> FailureCount:

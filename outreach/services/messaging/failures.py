@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
+from outreach.ledger.campaigns.failures import explained_failure, is_failure, leaves_acceptance_open
 from outreach.ledger.common import campaign_of
 from outreach.models.call import Call
 from outreach.models.campaign import NewRecipient, Recipient
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchCount
+from outreach.models.dispatch import Dispatch, DispatchCount
 from outreach.models.fields import check_field
 from outreach.models.message import Message
-from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
+from outreach.models.reports import ProviderFailure, RecipientOutcome
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.providers.registry import explain
-from outreach.rules.explanations import FAULT_WITHOUT_ANSWER
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -71,20 +70,9 @@ class CampaignResults:
             NotFound: The workspace has no such campaign.
         """
         return [
-            (
-                ProviderFailure(
-                    provider=group.provider,
-                    reason=group.reason,
-                    error_code=group.error_code,
-                    error_message=group.error_message,
-                    explanation=_explained(group.provider, group.error_code, group.reason, group.state),
-                ),
-                group.count,
-            )
-            for group in await self.count_dispatches(workspace_id, campaign_id)
-            if (group.reason or group.error_code)
-            and group.reason != ASSUMED_SENT
-            and group.state is not DispatchState.WITHDRAWN
+            (_failure(one.provider, one.reason, one.error_code, one.error_message, one.state), one.count)
+            for one in await self.count_dispatches(workspace_id, campaign_id)
+            if is_failure(one)
         ]
 
     async def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
@@ -163,10 +151,7 @@ def _given_up(provider: str, reason: str | None) -> ProviderFailure | None:
     """Return why a message or call had no accepted request, from its `reason`."""
     if reason is None:
         return None
-    explanation = explain(provider=provider, code=None, reason=reason)
-    return ProviderFailure(
-        provider=provider, reason=reason, error_code=None, error_message=None, explanation=explanation
-    )
+    return explained_failure(provider, reason, None, False, None)
 
 
 def last_failure(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
@@ -180,16 +165,10 @@ def last_failure(dispatches: Sequence[Dispatch], call: Call | None = None) -> Pr
         code = call.error
     if last.reason is None and code is None:
         return None
-    return ProviderFailure(
-        provider=last.provider,
-        reason=last.reason,
-        error_code=code,
-        error_message=last.error_message,
-        explanation=_explained(last.provider, code, last.reason, last.state),
-    )
+    return _failure(last.provider, last.reason, code, last.error_message, last.state)
 
 
-def _explained(provider: str, code: str | None, reason: str | None, state: DispatchState) -> Explanation | None:
-    # An error response to a request leaves open whether it was accepted; an error during a call does not.
-    unknown = state is DispatchState.UNKNOWN and reason == "provider_error"
-    return explain(provider=provider, code=code, reason=FAULT_WITHOUT_ANSWER if unknown else reason)
+def _failure(
+    provider: str, reason: str | None, code: str | None, error_message: str | None, state: DispatchState
+) -> ProviderFailure:
+    return explained_failure(provider, reason, code, leaves_acceptance_open(state, reason), error_message)
