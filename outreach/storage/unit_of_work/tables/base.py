@@ -75,8 +75,7 @@ class Table:
         self, name: str, kind: Kind[Any], workspace_id: str, phone: str, *, after: Place | None, limit: int
     ) -> list[Row]:
         """Return the newest rows of a query behind a place, `limit` for each form of a number."""
-        after_at, after_id, after_number = (LAST, "", 0) if after is None else (format_timestamp(after[0]), *after[1:])
-        place: dict[str, Value] = {"after_at": after_at, "after_id": after_id, "after_number": after_number}
+        place = page_begin(after, after_at=LAST, after_id="", after_number=0)
         return self._query_forms(name, kind, workspace_id, phone, **place, limit=limit)
 
     def _one(self, kind: Kind[M], name: str, **values: Value) -> M | None:
@@ -132,6 +131,14 @@ class WorkspaceTable(IdentifiedTable[M]):
 
 def _is_removed(row: object) -> bool:
     return getattr(row, "removed_at", None) is not None
+
+
+def page_begin(after: Sequence[datetime | str | int] | None, **first: Value) -> dict[str, Value]:
+    """Return the parameters of the place behind which a page begins; without `after` they are those of `first`."""
+    if after is None:
+        return first
+    values = (format_timestamp(one) if isinstance(one, datetime) else one for one in after)
+    return dict(zip(first, values, strict=True))
 
 
 def json_list(values: Collection[str]) -> str:

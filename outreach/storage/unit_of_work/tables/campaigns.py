@@ -38,7 +38,7 @@ from outreach.storage.unit_of_work.kinds import (
     Row,
     filtered,
 )
-from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list, page_begin
 from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 
@@ -286,8 +286,7 @@ class CampaignLists(Table):
             wanted["search"] = fold(str(wanted["search"]))
         begin: Mapping[str, Value] = {
             "workspace_id": workspace_id,
-            "after_at": LAST if after is None else format_timestamp(after[0]),
-            "after_id": "" if after is None else after[1],
+            **page_begin(after, after_at=LAST, after_id=""),
         }
         if "external_id" in wanted:
             if archived is not None:

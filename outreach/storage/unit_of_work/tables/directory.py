@@ -36,7 +36,7 @@ from outreach.storage.unit_of_work.kinds import (
     WORKSPACES,
     Kind,
 )
-from outreach.storage.unit_of_work.tables.base import LAST, KindTable, Table, WorkspaceTable, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, KindTable, Table, WorkspaceTable, json_list, page_begin
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 S = TypeVar("S")
@@ -328,16 +328,11 @@ class Callbacks(Table):
         self, workspace_id: str, *, after: tuple[datetime, str, str] | None = None, limit: int = 1000
     ) -> Sequence[CallbackRecord]:
         """Return the newest events, by (received_at, account, event), all descending, from `after` on."""
-        after_at, after_account, after_event = (
-            (LAST, "", "") if after is None else (format_timestamp(after[0]), *after[1:])
-        )
         return self._list(
             CALLBACKS,
             "callbacks.list",
             workspace_id=workspace_id,
-            after_at=after_at,
-            after_account=after_account,
-            after_event=after_event,
+            **page_begin(after, after_at=LAST, after_account="", after_event=""),
             limit=limit,
         )
 
@@ -468,16 +463,11 @@ class Register(Table):
 
         They begin behind `after`, which is such a triple.
         """
-        after_at, after_workspace, after_phone = (
-            (LAST, "", "") if after is None else (format_timestamp(after[0]), *after[1:])
-        )
         return self._list(
             UNSUBSCRIBES,
             "register.held",
             workspace_id=workspace_id,
-            after_at=after_at,
-            after_workspace=after_workspace,
-            after_phone=after_phone,
+            **page_begin(after, after_at=LAST, after_workspace="", after_phone=""),
             limit=limit,
         )
 

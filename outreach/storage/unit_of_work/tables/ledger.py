@@ -17,7 +17,7 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.rules.numbering import spellings
 from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES, Row, filtered
-from outreach.storage.unit_of_work.tables.base import LAST, IdentifiedTable, Place, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, IdentifiedTable, Place, json_list, page_begin
 from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 C = TypeVar("C", Dispatch, Call, Message)
@@ -264,15 +264,8 @@ class Dispatches(IdentifiedTable[Dispatch]):
         self, workspace_id: str | None, *, limit: int, after: tuple[datetime, str] | None = None
     ) -> Sequence[Dispatch]:
         """Return the unknown dispatches of a workspace or all, oldest first by (created_at, id), from `after` on."""
-        after_at, after_id = ("", "") if after is None else (format_timestamp(after[0]), after[1])
-        return self._list(
-            DISPATCHES,
-            "dispatches.unknown",
-            workspace_id=workspace_id,
-            after_at=after_at,
-            after_id=after_id,
-            limit=limit,
-        )
+        place = page_begin(after, after_at="", after_id="")
+        return self._list(DISPATCHES, "dispatches.unknown", workspace_id=workspace_id, **place, limit=limit)
 
     def undecided(
         self, workspace_id: str, which: DispatchFilter, *, after: tuple[datetime, str] | None, limit: int
@@ -293,7 +286,6 @@ class Dispatches(IdentifiedTable[Dispatch]):
         self, name: str, workspace_id: str, which: DispatchFilter, after: tuple[datetime, str] | None, limit: int
     ) -> Sequence[Dispatch]:
         begin = after or (None if which.since is None else (which.since, ""))
-        after_at, after_id = ("", "") if begin is None else (format_timestamp(begin[0]), begin[1])
         return self._list(
             DISPATCHES,
             name,
@@ -302,8 +294,7 @@ class Dispatches(IdentifiedTable[Dispatch]):
             provider=which.provider,
             reason=which.reason,
             until=None if which.until is None else format_timestamp(which.until),
-            after_at=after_at,
-            after_id=after_id,
+            **page_begin(begin, after_at="", after_id=""),
             limit=limit,
         )
 
@@ -484,8 +475,8 @@ class Inbound(IdentifiedTable[InboundMessage]):
     ) -> Sequence[InboundMessage]:
         """Return the newest messages, or the unclear ones, by (received_at, id), both descending, from `after` on."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
-        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
-        return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
+        place = page_begin(after, after_at=LAST, after_id="")
+        return self._list(INBOUND, query, workspace_id=workspace_id, **place, limit=limit)
 
     def list_unanswered(
         self,
@@ -497,15 +488,13 @@ class Inbound(IdentifiedTable[InboundMessage]):
         limit: int,
     ) -> Sequence[InboundMessage]:
         """Return the newest messages since a moment that nobody has answered, or the unclear ones, as `list` does."""
-        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(
             INBOUND,
             "inbound.list_unanswered",
             workspace_id=workspace_id,
             since=format_timestamp(since),
             unclear=int(unclear),
-            after_at=after_at,
-            after_id=after_id,
+            **page_begin(after, after_at=LAST, after_id=""),
             limit=limit,
         )
 

@@ -15,7 +15,7 @@ from outreach.rules.numbering import person_key, spellings
 from outreach.rules.settlement import DOUBLE_DIAL
 from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
-from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list, page_begin
 from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
@@ -388,18 +388,13 @@ class Recipients(Table):
         The newest campaign comes first, by its (created_at descending, id), and its recipients by position; they begin
         behind `after`, which is these three.
         """
-        after_at, after_id, after_position = (
-            (LAST, "", -1) if after is None else (format_timestamp(after[0]), *after[1:])
-        )
         rows = self._rows.query(
             "recipients.with_external_id",
             RECIPIENTS,
             CAMPAIGNS,
             workspace_id=workspace_id,
             external_id=external_id,
-            after_at=after_at,
-            after_id=after_id,
-            after_position=after_position,
+            **page_begin(after, after_at=LAST, after_id="", after_position=-1),
             limit=limit,
         )
         return self._rows.cache_rows(RECIPIENTS, rows)
