@@ -30,7 +30,8 @@ class HistoryPlace(NamedTuple):
 
 Placed = tuple[HistoryPlace, HistoryItem]
 _Place = tuple[datetime, str, int]
-_Read = Callable[[Transaction, str, str, _Place | None, int], Iterator[tuple[_Place, HistoryItem]]]
+_Items = Iterator[tuple[_Place, HistoryItem]]
+_Read = Callable[[Transaction, str, str, _Place | None, int], _Items]
 
 
 def history_of_number(
@@ -61,9 +62,7 @@ def _begin(after: HistoryPlace | None, source: int) -> _Place | None:
     return (after.at, *(_BEFORE_ALL if source > after.source else _BEHIND_ALL))
 
 
-def _opt_outs(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _opt_outs(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int) -> _Items:
     for entry in tx.trail.opt_outs_of_person(workspace_id, phone, after=after, limit=limit):
         opted_out = entry.what is TrailStepKind.OPTED_OUT
         yield (
@@ -78,9 +77,7 @@ def _opt_outs(
         )
 
 
-def _register(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, _: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _register(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, _: int) -> _Items:
     """Yield the register's entry where the trail no longer shows it: it is held, or its number was erased."""
     entry = tx.register.get(workspace_id, phone)
     if entry is None:
@@ -94,41 +91,31 @@ def _register(
         )
 
 
-def _inbound(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _inbound(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int) -> _Items:
     for message in tx.inbound.from_person(workspace_id, phone, after=after, limit=limit):
         yield (message.received_at, message.id, 0), _of_inbound(message)
 
 
-def _messages(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _messages(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int) -> _Items:
     for message in tx.messages.to_person(workspace_id, phone, after=after, limit=limit):
         yield (message.created_at, message.id, 0), _of_message(message)
 
 
-def _calls(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _calls(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int) -> _Items:
     found = tx.calls.to_person(workspace_id, phone, after=after, limit=limit)
     names = _names(tx, workspace_id, found)
     for call in found:
         yield (call.created_at, call.id, 0), _of_call(call, names(call.campaign_id))
 
 
-def _campaign_messages(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _campaign_messages(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int) -> _Items:
     found = tx.dispatches.to_person(workspace_id, phone, after=after, limit=limit)
     names = _names(tx, workspace_id, found)
     for dispatch in found:
         yield (dispatch.created_at, dispatch.id, 0), _of_dispatch(dispatch, names(dispatch.campaign_id))
 
 
-def _campaigns(
-    tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int
-) -> Iterator[tuple[_Place, HistoryItem]]:
+def _campaigns(tx: Transaction, workspace_id: str, phone: str, after: _Place | None, limit: int) -> _Items:
     found = tx.recipients.of_person(workspace_id, phone, after=after, limit=limit)
     tx.campaigns.prefetch((workspace_id, one.campaign_id) for one in found)
     for recipient in found:

@@ -150,23 +150,22 @@ def events_between(tx: Transaction, workspace_id: str | None, after: int, until:
     tx.calls.prefetch((entry.workspace_id, entry.call_id) for entry in singles if entry.call_id is not None)
     tx.messages.prefetch((entry.workspace_id, entry.message_id) for entry in singles if entry.message_id is not None)
 
-    def own(entry: TrailEntry) -> OwnData:
+    def own(entry: TrailEntry, campaign: Campaign | None) -> OwnData:
         if entry.campaign_id is not None and entry.position is not None:
             return OwnData(external_ids.get((entry.campaign_id, entry.position)))
-        found: Campaign | Call | Message | None = None
-        if entry.what is TrailStepKind.CAMPAIGN and entry.campaign_id is not None:
-            found = tx.campaigns.get(entry.workspace_id, entry.campaign_id)
-        elif entry.what is TrailStepKind.CALL_ENDED and entry.call_id is not None:
+        found: Campaign | Call | Message | None = campaign
+        if entry.what is TrailStepKind.CALL_ENDED and entry.call_id is not None:
             found = tx.calls.get(entry.workspace_id, entry.call_id)
         elif entry.what is TrailStepKind.REPORTED and entry.message_id is not None:
             found = tx.messages.get(entry.workspace_id, entry.message_id)
         return OwnData() if found is None else OwnData(found.external_id, found.metadata)
 
     def event(entry: TrailEntry) -> Event | None:
-        found = None
+        campaign = None
         if entry.what is TrailStepKind.CAMPAIGN and entry.campaign_id is not None:
-            found = tx.campaigns.get(entry.workspace_id, entry.campaign_id)
-        return event_from_entry(entry, own(entry), first_started_at=None if found is None else found.started_at)
+            campaign = tx.campaigns.get(entry.workspace_id, entry.campaign_id)
+        started_at = None if campaign is None else campaign.started_at
+        return event_from_entry(entry, own(entry, campaign), first_started_at=started_at)
 
     return [event(entry) for entry in entries]
 

@@ -125,18 +125,6 @@ async def check_contacts(
     )
 
 
-async def find_start_warnings(
-    context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
-) -> Sequence[Problem]:
-    """Return what does not prevent a start or a resume, but is most likely a mistake.
-
-    Raises:
-        NotFound: The workspace has no such campaign.
-    """
-    of_setup = await context.storage.read(lambda tx: start_warnings(tx, campaign_of(tx, workspace_id, campaign_id)))
-    return (*of_setup, *(await find_misread_numbers(context, workspace_id, campaign_id, limit=limit)).warnings())
-
-
 async def find_misread_numbers(
     context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
 ) -> MisreadNumbers:
@@ -445,7 +433,11 @@ class CampaignMoves:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await find_start_warnings(self._context, workspace_id, campaign_id)
+        found = await self._context.storage.read(
+            lambda tx: start_warnings(tx, campaign_of(tx, workspace_id, campaign_id))
+        )
+        misread = await find_misread_numbers(self._context, workspace_id, campaign_id)
+        return (*found, *misread.warnings())
 
     async def pause(
         self,
