@@ -83,15 +83,8 @@ def note_added(
     if (names, actor) != (campaign.variable_names, campaign.changed_by):
         # Decisions depend on neither, so the revision stays, and with it what is planned.
         tx.campaigns.update(attrs.evolve(campaign, variable_names=names, changed_by=actor))
-    record_audit(
-        tx,
-        campaign.workspace_id,
-        "campaign.add_recipients",
-        campaign.id,
-        actor=actor,
-        now=now,
-        detail=f"{added} contacts",
-    )
+    detail = f"{added} contacts"
+    record_audit(tx, campaign.workspace_id, "campaign.add_recipients", campaign.id, actor=actor, now=now, detail=detail)
 
 
 def stage(

@@ -107,15 +107,8 @@ def approve(
         return known
     made = Approval(revision=revision, approved_by=actor, approved_at=now, figures=figures)
     tx.approvals.put(workspace_id, campaign_id, made)
-    record_audit(
-        tx,
-        workspace_id,
-        "campaign.approve",
-        campaign_id,
-        actor=actor,
-        now=now,
-        detail=f"revision {revision}, {figures.contacts} contacts",
-    )
+    detail = f"revision {revision}, {figures.contacts} contacts"
+    record_audit(tx, workspace_id, "campaign.approve", campaign_id, actor=actor, now=now, detail=detail)
     return made
 
 

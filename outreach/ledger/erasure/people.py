@@ -69,15 +69,8 @@ def purge_person(
     replies = tx.erasures.erase_person(workspace_id, phone, found, name=name)
     for operation, key in found.answers:
         erase_answer(tx, workspace_id, operation, key)
-    record_audit(
-        tx,
-        workspace_id,
-        "person.purge",
-        workspace_id,
-        actor=actor,
-        now=now,
-        detail=f"{len(current)} contacts, {len(found.messages)} messages, {len(found.calls)} calls, {replies} replies",
-    )
+    detail = f"{len(current)} contacts, {len(found.messages)} messages, {len(found.calls)} calls, {replies} replies"
+    record_audit(tx, workspace_id, "person.purge", workspace_id, actor=actor, now=now, detail=detail)
     return PurgeResult(
         contacts=len(current),
         messages=len(found.messages),

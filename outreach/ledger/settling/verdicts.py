@@ -43,15 +43,8 @@ def set_outcome(tx: Transaction, call: Call, verdict: NewCallOutcome, *, now: da
         trail.record_call(tx, dispatch, after, rule=TrailRule.OPERATOR, now=now)
         if dispatch is not None and call.campaign_id is not None:
             recipient_outcomes.call_judged(tx, dispatch, call.outcome, verdict.outcome, now)
-    record_audit(
-        tx,
-        call.workspace_id,
-        "call.set_outcome",
-        call.id,
-        actor=actor,
-        now=now,
-        detail=f"{call.outcome or 'unknown'} to {after.outcome}",
-    )
+    detail = f"{call.outcome or 'unknown'} to {after.outcome}"
+    record_audit(tx, call.workspace_id, "call.set_outcome", call.id, actor=actor, now=now, detail=detail)
     return after
 
 

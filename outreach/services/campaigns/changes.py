@@ -108,15 +108,8 @@ class CampaignChanges:
             tx.campaigns.update(after)
             if "holidays" in changes:
                 note_new_holidays(tx, after, now)
-            record_audit(
-                tx,
-                workspace_id,
-                "campaign.update",
-                campaign_id,
-                actor=actor,
-                now=now,
-                detail=", ".join(sorted(changes)),
-            )
+            detail = ", ".join(sorted(changes))
+            record_audit(tx, workspace_id, "campaign.update", campaign_id, actor=actor, now=now, detail=detail)
             if before.status in UNSTARTED_STATUSES:
                 moves.sync_setup_status(tx, after, now=now, actor=actor)
             elif says_otherwise(before, after):

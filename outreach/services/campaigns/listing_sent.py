@@ -159,15 +159,9 @@ class CampaignSentLists:
         return found
 
     def _finish(self, campaign: Campaign, provider: str, found: ListedContacts, actor: str, tx: Transaction) -> None:
-        record_audit(
-            tx,
-            campaign.workspace_id,
-            "campaign.take_over",
-            campaign.id,
-            actor=actor,
-            now=self._context.now(),
-            detail=f"{found.contacts} contacts of the list of {provider}, {found.ambiguous} ambiguous",
-        )
+        now, place = self._context.now(), campaign.workspace_id
+        detail = f"{found.contacts} contacts of the list of {provider}, {found.ambiguous} ambiguous"
+        record_audit(tx, place, "campaign.take_over", campaign.id, actor=actor, now=now, detail=detail)
 
 
 def _paused(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:

@@ -111,14 +111,9 @@ class CampaignRecovery:
     def _finish(
         self, workspace_id: str, campaign_id: str, found: ContactedMeanwhile, actor: str, tx: Transaction
     ) -> None:
+        detail = f"{found.contacts} contacts, {found.left_out} left out"
         record_audit(
-            tx,
-            workspace_id,
-            "campaign.take_over",
-            campaign_id,
-            actor=actor,
-            now=self._context.now(),
-            detail=f"{found.contacts} contacts, {found.left_out} left out",
+            tx, workspace_id, "campaign.take_over", campaign_id, actor=actor, now=self._context.now(), detail=detail
         )
 
 

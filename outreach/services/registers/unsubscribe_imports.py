@@ -140,9 +140,8 @@ class UnsubscribeImports:
                 removed += take_off_register(tx, workspace_id, phone, now=now, actor=actor)
             elif left != entry:
                 tx.register.put(left)
-        record_audit(
-            tx, workspace_id, "unsubscribes.undo_import", import_id, actor=actor, now=now, detail=f"{removed} numbers"
-        )
+        detail = f"{removed} numbers"
+        record_audit(tx, workspace_id, "unsubscribes.undo_import", import_id, actor=actor, now=now, detail=detail)
         return removed
 
     async def _put(
@@ -179,15 +178,8 @@ class UnsubscribeImports:
                     created_at=now,
                 )
                 written.append(put_on_register(tx, entry, actor=actor).phone)
-            record_audit(
-                tx,
-                workspace_id,
-                "unsubscribes.import",
-                import_id,
-                actor=actor,
-                now=now,
-                detail=f"{len(written)} numbers, {scope}",
-            )
+            detail = f"{len(written)} numbers, {scope}"
+            record_audit(tx, workspace_id, "unsubscribes.import", import_id, actor=actor, now=now, detail=detail)
             return written, own, known
 
         written, own, known = await self._context.storage.write_in(workspace_id, operation, bulk=True)

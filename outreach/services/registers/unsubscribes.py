@@ -99,15 +99,8 @@ class Unsubscribes(UnsubscribeImports):
                 )
                 for phone in normalised
             ]
-            record_audit(
-                tx,
-                workspace_id,
-                "unsubscribes.add",
-                workspace_id,
-                actor=actor,
-                now=now,
-                detail=f"{len(entries)} numbers, {scope}",
-            )
+            detail = f"{len(entries)} numbers, {scope}"
+            record_audit(tx, workspace_id, "unsubscribes.add", workspace_id, actor=actor, now=now, detail=detail)
             skip_waiting_recipients(tx, workspace_id, normalised[:AT_ONCE], now=now)
             return entries
 
@@ -155,15 +148,8 @@ class Unsubscribes(UnsubscribeImports):
         def operation(tx: Transaction) -> int:
             normalised = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
             removed = sum(take_off_register(tx, workspace_id, phone, now=now, actor=actor) for phone in normalised)
-            record_audit(
-                tx,
-                workspace_id,
-                "unsubscribes.remove",
-                workspace_id,
-                actor=actor,
-                now=now,
-                detail=f"{removed} numbers" + (f": {evidence}" if evidence else ""),
-            )
+            detail = f"{removed} numbers" + (f": {evidence}" if evidence else "")
+            record_audit(tx, workspace_id, "unsubscribes.remove", workspace_id, actor=actor, now=now, detail=detail)
             return removed
 
         return await self._context.storage.write_in(workspace_id, operation)
@@ -235,15 +221,8 @@ class Unsubscribes(UnsubscribeImports):
                 skip_waiting_recipients(tx, workspace_id, [entry.phone], now=now)
             else:
                 release_number(tx, workspace_id, entry.phone, now=now)
-            record_audit(
-                tx,
-                workspace_id,
-                "unsubscribes.resolve",
-                workspace_id,
-                actor=actor,
-                now=now,
-                detail="opted out" if opted_out else "not opted out",
-            )
+            detail = "opted out" if opted_out else "not opted out"
+            record_audit(tx, workspace_id, "unsubscribes.resolve", workspace_id, actor=actor, now=now, detail=detail)
             return entry
 
         return await self._keys.once(
