@@ -27,7 +27,7 @@ from outreach.models.user import (
     User,
 )
 from outreach.models.workspace import NewWorkspace
-from outreach.services.context import check_kind
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.workspaces import new_workspace
@@ -46,6 +46,7 @@ class Links:
     """Links that can be used once; their tokens are shown once, and only SHA-256 of them is stored."""
 
     _users: UserContext
+    _context: ServiceContext
 
     async def invite(
         self,
@@ -80,7 +81,7 @@ class Links:
             self._insert(tx, made.invitation, "user.invite", workspace_id)
             return made
 
-        return await Idempotency(self._users.services).written_once(
+        return await Idempotency(self._context).written_once(
             workspace_id,
             "users.invite",
             idempotency_key,
@@ -113,10 +114,9 @@ class Links:
             NotFound: There is no such user, in this workspace.
             Conflict: The user is disabled, or has rights outside the workspace.
         """
-        context = self._users.services
 
         def operation(tx: Transaction) -> CreatedInvitation:
-            now = context.now()
+            now = self._context.now()
             if workspace_id is not None:
                 operations.require_member(tx, workspace_id, user_id)
             user = operations.user_of(tx, user_id)
@@ -131,7 +131,7 @@ class Links:
             self._insert(tx, made.invitation, "user.reset", workspace_id)
             return made
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def open_setup(self, *, actor: str = "library") -> CreatedInvitation | None:
         """Make the link of the first-run set-up, good for an hour; None if there is a user. Earlier ones are withdrawn.
@@ -139,21 +139,20 @@ class Links:
         Args:
             actor: Recorded in the audit trail.
         """
-        context = self._users.services
 
         def operation(tx: Transaction) -> CreatedInvitation | None:
             if tx.users.exists_any():
                 return None
             for one in tx.invitations.list(None):
                 if one.kind == "setup" and one.used_at is None:
-                    operations.use(tx, one, context.now())
+                    operations.use(tx, one, self._context.now())
             made = self._make("setup", _SETUP_FOR, actor)
             self._insert(tx, made.invitation, "setup.open", None)
             return made
 
-        if await context.storage.read(lambda tx: tx.users.exists_any()):
+        if await self._context.storage.read(lambda tx: tx.users.exists_any()):
             return None
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def get_invitation(self, token: str) -> Invitation:
         """Return the invitation of a link, without using it.
@@ -161,9 +160,8 @@ class Links:
         Raises:
             Unauthorized: It was used, has expired, or was withdrawn; or its user is disabled.
         """
-        context = self._users.services
         digest = digest_of(token)
-        return await context.storage.read(lambda tx: operations.invitation_of(tx, digest, context.now()))
+        return await self._context.storage.read(lambda tx: operations.invitation_of(tx, digest, self._context.now()))
 
     async def accept(self, token: str, *, password: str, name: str = "") -> User:
         """Use a link: a new user joins, or a user gets a new password.
@@ -179,17 +177,16 @@ class Links:
             Conflict: The link is an invitation of somebody who is a user already; see `join`.
             ConfigError: The extra for passwords is not installed.
         """
-        context = self._users.services
         digest = digest_of(token)
         invitation = await self.get_invitation(token)
         if invitation.email is None:
             raise NotFound("invitation", invitation.id)
         given = check_text("name", name, 255).strip() or invitation.email
         hashed = await self._users.hasher.hash(check_new_password(password, invitation.email))
-        identifier = context.ids()
+        identifier = self._context.ids()
 
         def operation(tx: Transaction) -> StoredUser:
-            now = context.now()
+            now = self._context.now()
             found = operations.invitation_of(tx, digest, now)
             operations.use(tx, found, now)
             if found.user_id is not None:
@@ -203,7 +200,7 @@ class Links:
             self._join(tx, found, user)
             return user
 
-        return operations.shown(await context.storage.write(operation))
+        return operations.shown(await self._context.storage.write(operation))
 
     async def join(self, token: str, user_id: str) -> User:
         """Use an invitation as a user who has signed in; the user's sessions end, because the rights change.
@@ -217,11 +214,10 @@ class Links:
             Unauthorized: The link was used, has expired, or was withdrawn.
             Conflict: The link is for somebody else.
         """
-        context = self._users.services
         digest = digest_of(token)
 
         def operation(tx: Transaction) -> StoredUser:
-            now = context.now()
+            now = self._context.now()
             user = operations.user_of(tx, user_id)
             found = operations.invitation_of(tx, digest, now)
             if found.kind != "invitation" or found.email != user.email:
@@ -230,7 +226,7 @@ class Links:
             self._join(tx, found, user)
             return user
 
-        return operations.shown(await context.storage.write(operation))
+        return operations.shown(await self._context.storage.write(operation))
 
     async def set_up(self, token: str, new: NewUser, *, password: str, workspace: NewWorkspace) -> SetUp:
         """Use the link of the first-run set-up: make the first user, who operates the server, and a workspace.
@@ -247,17 +243,16 @@ class Links:
             ConfigError: The extra for passwords is not installed.
         """
         check_kind("new", new, NewUser)
-        context = self._users.services
         digest = digest_of(token)
         # Before the password is hashed: strangers may send anything here.
         await self._require_setup(token)
         email = check_email("email", new.email)
         hashed = await self._users.hasher.hash(check_new_password(password, email))
-        first = new_workspace(context, workspace)
-        user_id = context.ids()
+        first = new_workspace(self._context, workspace)
+        user_id = self._context.ids()
 
         def operation(tx: Transaction) -> SetUp:
-            now = context.now()
+            now = self._context.now()
             found = operations.invitation_of(tx, digest, now)
             if found.kind != "setup":
                 raise NotFound("invitation", found.id)
@@ -269,7 +264,7 @@ class Links:
             operations.set_role(tx, made.id, user_id, Role.OWNER, now=now, actor=actor)
             return SetUp(user=operations.shown(user), workspace=made)
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def list_invitations(
         self, workspace_id: str, *, after: str | None = None, limit: int = 100
@@ -283,7 +278,7 @@ class Links:
             InvalidRequest: `after` or `limit` is invalid.
         """
         page_request = PageRequest("invitations", workspace_id, after=after, limit=limit)
-        storage = self._users.services.storage
+        storage = self._context.storage
         found = await storage.read(lambda tx: tx.invitations.list(workspace_of(tx, workspace_id).id))
         return page_request.page_of_few(found)
 
@@ -297,10 +292,9 @@ class Links:
         Raises:
             NotFound: The workspace has no such invitation.
         """
-        context = self._users.services
 
         def operation(tx: Transaction) -> Invitation:
-            now = context.now()
+            now = self._context.now()
             workspace = workspace_of(tx, workspace_id)
             found = tx.invitations.get(invitation_id)
             if found is None or found.workspace_id != workspace.id:
@@ -309,7 +303,7 @@ class Links:
                 operations.withdraw(tx, found, now=now, actor=actor, workspace_id=workspace.id)
             return attrs.evolve(found, used_at=found.used_at or now)
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def _require_setup(self, token: str) -> None:
         invitation = await self.get_invitation(token)
@@ -324,7 +318,7 @@ class Links:
             invitation.workspace_id,
             user.id,
             invitation.role,
-            now=self._users.services.now(),
+            now=self._context.now(),
             actor=f"user:{user.id}",
             invited_by=invitation.made_by,
         )
@@ -340,10 +334,10 @@ class Links:
         role: Role | None = None,
         user_id: str | None = None,
     ) -> CreatedInvitation:
-        context, token = self._users.services, new_token()
-        now = context.now()
+        token = new_token()
+        now = self._context.now()
         invitation = Invitation(
-            id=context.ids(),
+            id=self._context.ids(),
             digest=digest_of(token),
             kind=kind,
             email=email,

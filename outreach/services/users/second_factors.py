@@ -12,6 +12,7 @@ from outreach.core.totp import accepted_step, make_secret, url_of
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.access import users as operations
 from outreach.models.user import SecondFactorSecret, User
+from outreach.services.context import ServiceContext
 from outreach.services.users.context import UserContext, check_text
 from outreach.services.users.secrets import CODES, code_digest, new_code
 from outreach.storage.unit_of_work import Transaction
@@ -23,6 +24,7 @@ class SecondFactors:
     """Second factors; their secrets are encrypted as the credentials of accounts are."""
 
     _users: UserContext
+    _context: ServiceContext
 
     async def begin_second_factor(self, user_id: str, *, issuer: str = "outreach") -> SecondFactorSecret:
         """Make the secret of a second factor, which counts once a code has confirmed it.
@@ -45,7 +47,7 @@ class SecondFactors:
             tx.users.update(attrs.evolve(user, totp=self._users.seal(user_id, secret), totp_step=None))
             return user.email
 
-        email = await self._users.services.storage.write(operation)
+        email = await self._context.storage.write(operation)
         return SecondFactorSecret(secret=secret, url=url_of(secret, issuer=issuer, account=email))
 
     async def confirm_second_factor(
@@ -69,10 +71,9 @@ class SecondFactors:
             ConfigError: The secret cannot be read.
         """
         typed, codes = check_text("code", code), _new_codes()
-        context = self._users.services
 
         def operation(tx: Transaction) -> None:
-            now = context.now()
+            now = self._context.now()
             user = operations.user_of(tx, user_id)
             if user.totp is None or user.totp_since is not None:
                 raise Conflict("No second factor is being set up.")
@@ -88,7 +89,7 @@ class SecondFactors:
             operations.note(tx, after, "user.second_factor", now=now, actor=actor, detail="added")
             self._replace(tx, user_id, codes, actor)
 
-        await context.storage.write(operation)
+        await self._context.storage.write(operation)
         return codes
 
     async def remove_second_factor(self, user_id: str, *, actor: str = "library") -> User:
@@ -97,13 +98,12 @@ class SecondFactors:
         Raises:
             NotFound: There is no such user.
         """
-        context = self._users.services
 
         def operation(tx: Transaction) -> User:
             user = operations.user_of(tx, user_id)
-            return operations.shown(operations.remove_second_factor(tx, user, now=context.now(), actor=actor))
+            return operations.shown(operations.remove_second_factor(tx, user, now=self._context.now(), actor=actor))
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def renew_recovery_codes(self, user_id: str, *, actor: str = "library") -> Sequence[str]:
         """Return ten new recovery codes, which are shown only here; the earlier ones are not valid any more.
@@ -119,7 +119,7 @@ class SecondFactors:
                 raise Conflict("This user has no second factor.")
             self._replace(tx, user_id, codes, actor)
 
-        await self._users.services.storage.write(operation)
+        await self._context.storage.write(operation)
         return codes
 
     async def count_recovery_codes(self, user_id: str) -> int:
@@ -128,14 +128,14 @@ class SecondFactors:
         Raises:
             NotFound: There is no such user.
         """
-        return await self._users.services.storage.read(
+        return await self._context.storage.read(
             lambda tx: tx.recovery_codes.count_unused(operations.user_of(tx, user_id).id)
         )
 
     def _replace(self, tx: Transaction, user_id: str, codes: Sequence[str], actor: str) -> None:
         digests = [code_digest(user_id, code) for code in codes]
         user = operations.user_of(tx, user_id)
-        operations.replace_codes(tx, user, digests, now=self._users.services.now(), actor=actor)
+        operations.replace_codes(tx, user, digests, now=self._context.now(), actor=actor)
 
 
 def _new_codes() -> Sequence[str]:

@@ -37,6 +37,7 @@ class Sessions:
 
     def __init__(self, users: UserContext) -> None:
         self._users = users
+        self._context = users.services
 
     async def sign_in(
         self, email: str, password: str, *, address: str = "", agent: str = "", known_by: str = ""
@@ -62,14 +63,14 @@ class Sessions:
         """
         folded = fold_email(check_text("email", email)) or ""
         given = check_text("password", password)
-        hasher, context = self._users.hasher, self._users.services
+        hasher = self._users.hasher
         buckets = await self._count_attempt(folded, address, known_by)
-        user = await context.storage.read(lambda tx: tx.users.by_email(folded))
+        user = await self._context.storage.read(lambda tx: tx.users.by_email(folded))
         if not await hasher.verify(given, user.password if user is not None else None) or user is None:
             raise Unauthorized(LOGIN_FAILED)
         outdated = hasher.is_outdated(user.password or "")
         rehashed = await hasher.hash(given) if outdated else user.password
-        token, session_id = new_token(), context.ids()
+        token, session_id = new_token(), self._context.ids()
 
         def operation(tx: Transaction) -> SignedIn:
             known = operations.user_of(tx, user.id)
@@ -81,7 +82,7 @@ class Sessions:
             logins.forgive_attempt(tx, buckets, complete=known.totp_since is None)
             return self._begin(tx, known, session_id, token, address, agent)
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def begin(self, user_id: str, *, address: str = "", agent: str = "") -> SignedIn:
         """Begin a session of a user who has proved otherwise who this is, such as by a link.
@@ -92,9 +93,9 @@ class Sessions:
             NotFound: There is no such user.
             Unauthorized: The user is disabled.
         """
-        context, token = self._users.services, new_token()
-        session_id = context.ids()
-        return await context.storage.write(
+        token = new_token()
+        session_id = self._context.ids()
+        return await self._context.storage.write(
             lambda tx: self._begin(tx, operations.user_of(tx, user_id), session_id, token, address, agent)
         )
 
@@ -114,12 +115,12 @@ class Sessions:
             LoginThrottled: Too many logins of this account, or from this network, have failed.
             ConfigError: The secret of the second factor cannot be read.
         """
-        typed, fresh, context = check_text("code", code), new_token(), self._users.services
+        typed, fresh = check_text("code", code), new_token()
         session, user = await self._open(token, awaited=True)
         buckets = await self._count_attempt(user.email, session.address, known_by)
 
         def operation(tx: Transaction) -> SignedIn:
-            now = context.now()
+            now = self._context.now()
             found = logins.open_session(tx, session.digest, now)
             if found is None or found[0].second_factor != "awaited" or not self._accept(tx, user, typed):
                 raise Unauthorized(LOGIN_FAILED)
@@ -128,7 +129,7 @@ class Sessions:
             after = logins.complete(tx, known, found[0], digest=digest_of(fresh), now=now)
             return _signed_in(fresh, after, operations.user_of(tx, user.id))
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def find(self, token: str, *, awaited: bool = False) -> Visit | None:
         """Return the open session of a token, the user and the roles; None if there is none. Notes the use.
@@ -137,20 +138,20 @@ class Sessions:
             token: What the browser has kept.
             awaited: Whether a session is found that awaits its second factor, and no other.
         """
-        context, digest = self._users.services, digest_of(token)
+        digest = digest_of(token)
 
         def look_up(tx: Transaction) -> Visit | None:
-            found = logins.open_session(tx, digest, context.now())
+            found = logins.open_session(tx, digest, self._context.now())
             if found is None or (found[0].second_factor == "awaited") != awaited:
                 return None
             roles = {one.workspace_id: one.role for one in tx.memberships.of_user(found[1].id)}
             return Visit(session=found[0], user=operations.shown(found[1]), roles=roles)
 
-        visit = await context.storage.read(look_up)
-        if visit is not None and not awaited and logins.needs_note(visit.session, context.now()):
+        visit = await self._context.storage.read(look_up)
+        if visit is not None and not awaited and logins.needs_note(visit.session, self._context.now()):
             # Nobody is turned away because another process writes just now.
             with suppress(StorageError):
-                await context.storage.write(lambda tx: logins.note_use(tx, digest, context.now()))
+                await self._context.storage.write(lambda tx: logins.note_use(tx, digest, self._context.now()))
         return visit
 
     async def verify(self, token: str, *, password: str = "", code: str = "") -> Session:
@@ -166,20 +167,19 @@ class Sessions:
             LoginThrottled: Too many logins of this account, or from this network, have failed.
             ConfigError: The extra for passwords is not installed, or the second factor cannot be read.
         """
-        context = self._users.services
         session, user = await self._open(token)
         accept = await self._check(token, session, user, check_text("password", password), check_text("code", code))
 
         def operation(tx: Transaction) -> Session:
-            found = logins.open_session(tx, session.digest, context.now())
+            found = logins.open_session(tx, session.digest, self._context.now())
             if found is None:
                 raise Unauthorized(_NOT_SIGNED_IN)
             accept(tx)
-            after = attrs.evolve(found[0], verified_at=context.now())
+            after = attrs.evolve(found[0], verified_at=self._context.now())
             tx.sessions.update(after)
             return after
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def change_password(self, token: str, *, current: str, password: str) -> SignedIn:
         """Change the password of a session's user; the other sessions end, and this one gets a new token.
@@ -195,14 +195,14 @@ class Sessions:
             InvalidRequest: The new password cannot be used.
             ConfigError: The extra for passwords is not installed.
         """
-        context, fresh = self._users.services, new_token()
+        fresh = new_token()
         session, user = await self._open(token)
         chosen = check_new_password(password, user.email)
         accept = await self._check(token, session, user, check_text("current", current), "")
         hashed = await self._users.hasher.hash(chosen)
 
         def operation(tx: Transaction) -> SignedIn:
-            now = context.now()
+            now = self._context.now()
             found = logins.open_session(tx, session.digest, now)
             if found is None:
                 raise Unauthorized(_NOT_SIGNED_IN)
@@ -212,7 +212,7 @@ class Sessions:
             changed = operations.set_password(tx, found[1], hashed, now=now, actor=f"user:{user.id}", but=session.id)
             return _signed_in(fresh, after, changed)
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def renew(self, token: str) -> SignedIn:
         """Give a session a new token, as at every change of what it may do; the given one is not valid any more.
@@ -220,18 +220,18 @@ class Sessions:
         Raises:
             Unauthorized: The session has ended.
         """
-        context, fresh = self._users.services, new_token()
+        fresh = new_token()
         digest = digest_of(token)
 
         def operation(tx: Transaction) -> SignedIn:
-            found = logins.open_session(tx, digest, context.now())
+            found = logins.open_session(tx, digest, self._context.now())
             if found is None or found[0].second_factor == "awaited":
                 raise Unauthorized(_NOT_SIGNED_IN)
             after = attrs.evolve(found[0], digest=digest_of(fresh))
             tx.sessions.update(after)
             return _signed_in(fresh, after, found[1])
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def list(self, user_id: str, *, after: str | None = None, limit: int = 100) -> Page[Session]:
         """Return a page of the sessions of a user in the last three months, ended ones included, newest first.
@@ -242,7 +242,7 @@ class Sessions:
         """
         page_request = PageRequest("sessions", user_id, after=after, limit=limit)
         begin = page_request.moment()
-        found = await self._users.services.storage.read(
+        found = await self._context.storage.read(
             lambda tx: tx.sessions.of_user(operations.user_of(tx, user_id).id, limit=_MOST_SESSIONS)
         )
         rest = found if begin is None else [one for one in found if (one.created_at, one.id) < begin]
@@ -254,8 +254,7 @@ class Sessions:
 
     async def count_open(self, *user_ids: str) -> Mapping[str, int]:
         """Return how many sessions of users last now, by user; 0 for one without any, or whom nobody knows."""
-        context = self._users.services
-        found = await context.storage.read(lambda tx: tx.sessions.count_open(user_ids, context.now()))
+        found = await self._context.storage.read(lambda tx: tx.sessions.count_open(user_ids, self._context.now()))
         return {one: found.get(one, 0) for one in user_ids}
 
     async def end(self, user_id: str, session_id: str, *, actor: str = "library") -> Session:
@@ -264,10 +263,9 @@ class Sessions:
         Raises:
             NotFound: The user has no such session.
         """
-        context = self._users.services
 
         def operation(tx: Transaction) -> Session:
-            now = context.now()
+            now = self._context.now()
             session = tx.sessions.get(session_id)
             if session is None or session.user_id != user_id:
                 raise NotFound("session", session_id)
@@ -279,7 +277,7 @@ class Sessions:
             operations.note(tx, user, "session.end", now=now, actor=actor, detail=session_id)
             return after
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def end_all(
         self, user_id: str, *, workspace_id: str | None = None, but: str | None = None, actor: str = "library"
@@ -297,10 +295,9 @@ class Sessions:
             NotFound: There is no such user, in this workspace.
             Conflict: The user has rights outside the workspace.
         """
-        context = self._users.services
 
         def operation(tx: Transaction) -> int:
-            now = context.now()
+            now = self._context.now()
             if workspace_id is not None:
                 operations.require_member(tx, workspace_id, user_id)
             user = operations.user_of(tx, user_id)
@@ -310,27 +307,26 @@ class Sessions:
                 operations.note(tx, user, "session.end", now=now, actor=actor, detail=detail, workspace_id=workspace_id)
             return ended
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def _count_attempt(self, email: str, address: str, known_by: str) -> logins.Buckets:
         """Count an attempt as a failure until it has succeeded, or raise `LoginThrottled`."""
-        context = self._users.services
         browser = digest_of(known_by) if known_by else ""
 
         def look(tx: Transaction) -> logins.Buckets:
-            now = context.now()
+            now = self._context.now()
             buckets = logins.buckets_of(tx, email, tx.users.by_email(email), address, now, browser=browser)
             logins.require_no_wait(tx, buckets, now)
             return buckets
 
         # Attempts that have to wait write nothing.
-        buckets = await context.storage.read(look)
-        await context.storage.write(lambda tx: logins.count_attempt(tx, buckets, context.now()))
+        buckets = await self._context.storage.read(look)
+        await self._context.storage.write(lambda tx: logins.count_attempt(tx, buckets, self._context.now()))
         return buckets
 
     async def _open(self, token: str, *, awaited: bool = False) -> tuple[Session, StoredUser]:
-        context, digest = self._users.services, digest_of(token)
-        found = await context.storage.read(lambda tx: logins.open_session(tx, digest, context.now()))
+        digest = digest_of(token)
+        found = await self._context.storage.read(lambda tx: logins.open_session(tx, digest, self._context.now()))
         if found is None or (found[0].second_factor == "awaited") != awaited:
             raise Unauthorized(LOGIN_FAILED if awaited else _NOT_SIGNED_IN)
         return found
@@ -364,7 +360,7 @@ class Sessions:
             digest=digest_of(token),
             address=check_text("address", address, _AGENT_LENGTH),
             agent=check_text("agent", agent, 10_000)[:_AGENT_LENGTH],
-            now=self._users.services.now(),
+            now=self._context.now(),
         )
         return _signed_in(token, session, operations.user_of(tx, user.id))
 

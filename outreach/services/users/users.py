@@ -25,6 +25,7 @@ class Users(Links, SecondFactors):
 
     def __init__(self, users: UserContext) -> None:
         self._users = users
+        self._context = users.services
 
     async def create(self, new: NewUser, *, actor: str = "library") -> User:
         """Create a user without a password; `reset` makes the link by which the user chooses one.
@@ -39,9 +40,10 @@ class Users(Links, SecondFactors):
         """
         check_kind("new", new, NewUser)
         email = check_email("email", new.email)
-        context = self._users.services
-        user = StoredUser(id=context.ids(), email=email, name=new.name, operator=new.operator, created_at=context.now())
-        return operations.shown(await context.storage.write(lambda tx: operations.create(tx, user, actor=actor)))
+        user = StoredUser(
+            id=self._context.ids(), email=email, name=new.name, operator=new.operator, created_at=self._context.now()
+        )
+        return operations.shown(await self._context.storage.write(lambda tx: operations.create(tx, user, actor=actor)))
 
     async def get(self, user_id: str) -> User:
         """Return a user.
@@ -49,7 +51,7 @@ class Users(Links, SecondFactors):
         Raises:
             NotFound: There is no such user.
         """
-        return operations.shown(await self._users.services.storage.read(lambda tx: operations.user_of(tx, user_id)))
+        return operations.shown(await self._context.storage.read(lambda tx: operations.user_of(tx, user_id)))
 
     async def find(self, email: str) -> User:
         """Return the user with an e-mail address; case does not count.
@@ -59,7 +61,7 @@ class Users(Links, SecondFactors):
             NotFound: No user has it.
         """
         folded = check_email("email", email)
-        found = await self._users.services.storage.read(lambda tx: existing(tx.users.by_email(folded), "user", folded))
+        found = await self._context.storage.read(lambda tx: existing(tx.users.by_email(folded), "user", folded))
         return operations.shown(found)
 
     async def list(self, *, after: str | None = None, limit: int = 100) -> Page[User]:
@@ -69,7 +71,7 @@ class Users(Links, SecondFactors):
             InvalidRequest: `after` or `limit` is invalid.
         """
         page_request = PageRequest("users", after=after, limit=limit)
-        found = await self._users.services.storage.read(
+        found = await self._context.storage.read(
             lambda tx: tx.users.page(after=page_request.cursor or "", limit=limit + 1)
         )
         return page_request.page([operations.shown(one) for one in found], lambda one: one.id)
@@ -93,7 +95,7 @@ class Users(Links, SecondFactors):
             tx.users.prefetch(one.user_id for one in rest)
             return [Member(user=operations.shown(operations.user_of(tx, one.user_id)), role=one.role) for one in rest]
 
-        return page_request.page(await self._users.services.storage.read(operation), lambda one: one.user.id)
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.user.id)
 
     def iter_members(self, workspace_id: str) -> AsyncIterator[Member]:
         """Iterate over the users with a role in a workspace; see `list_members`."""
@@ -105,9 +107,7 @@ class Users(Links, SecondFactors):
         Raises:
             NotFound: There is no such user.
         """
-        found = await self._users.services.storage.read(
-            lambda tx: tx.memberships.of_user(operations.user_of(tx, user_id).id)
-        )
+        found = await self._context.storage.read(lambda tx: tx.memberships.of_user(operations.user_of(tx, user_id).id))
         return {one.workspace_id: one.role for one in found}
 
     async def update(self, user_id: str, change: UserUpdate, *, actor: str = "library") -> User:
@@ -120,16 +120,17 @@ class Users(Links, SecondFactors):
         changes = changed_fields(change, UserUpdate)
         if "phone" in changes:
             changes["phone"] = check_phone("phone", changes["phone"], None)
-        context = self._users.services
 
         def operation(tx: Transaction) -> User:
             user = operations.user_of(tx, user_id)
             after = attrs.evolve(user, **changes)
             tx.users.update(after)
-            operations.note(tx, after, "user.update", now=context.now(), actor=actor, detail=", ".join(sorted(changes)))
+            operations.note(
+                tx, after, "user.update", now=self._context.now(), actor=actor, detail=", ".join(sorted(changes))
+            )
             return operations.shown(after)
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def set_role(self, workspace_id: str, user_id: str, role: Role | None, *, actor: str = "library") -> User:
         """Give a user a role in a workspace, or None to remove the user from it.
@@ -144,13 +145,12 @@ class Users(Links, SecondFactors):
         """
         if role is not None:
             role = check_value("role", role, OneOf(ROLES, Role))
-        context = self._users.services
 
         def operation(tx: Transaction) -> User:
-            operations.set_role(tx, workspace_id, user_id, role, now=context.now(), actor=actor)
+            operations.set_role(tx, workspace_id, user_id, role, now=self._context.now(), actor=actor)
             return operations.shown(operations.user_of(tx, user_id))
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
 
     async def set_operator(self, user_id: str, operator: bool, *, actor: str = "library") -> User:
         """Make a user an operator of the server, or not any more; a change ends the user's sessions.
@@ -159,10 +159,9 @@ class Users(Links, SecondFactors):
             NotFound: There is no such user.
         """
         check_value("operator", operator, boolean)
-        context = self._users.services
         return operations.shown(
-            await context.storage.write(
-                lambda tx: operations.set_operator(tx, user_id, operator, now=context.now(), actor=actor)
+            await self._context.storage.write(
+                lambda tx: operations.set_operator(tx, user_id, operator, now=self._context.now(), actor=actor)
             )
         )
 
@@ -191,13 +190,12 @@ class Users(Links, SecondFactors):
         return await self._disable(user_id, False, workspace_id, actor)
 
     async def _disable(self, user_id: str, disabled: bool, workspace_id: str | None, actor: str) -> User:
-        context = self._users.services
 
         def operation(tx: Transaction) -> User:
             if workspace_id is not None:
                 operations.require_member(tx, workspace_id, user_id)
-            now = context.now()
+            now = self._context.now()
             after = operations.disable(tx, user_id, disabled=disabled, now=now, actor=actor, workspace_id=workspace_id)
             return operations.shown(after)
 
-        return await context.storage.write(operation)
+        return await self._context.storage.write(operation)
