@@ -112,7 +112,10 @@ def _forwarded_to_all(method: F) -> F:
         for call in self._targets[name]:
             try:
                 call(*args, **kwargs)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                # The call does not wait: a cancellation that it raises is not one of the engine's task.
                 self._failed(call, error)
 
     return cast("F", forward)
@@ -146,7 +149,7 @@ class Instruments(Instrumentation):
             for name in _METHODS
         }
 
-    def _failed(self, call: Callable[..., None], error: Exception) -> None:
+    def _failed(self, call: Callable[..., None], error: BaseException) -> None:
         kind = type(getattr(call, "__self__", call)).__name__
         self._log_throttle.problem(
             ("instrumentation", kind),

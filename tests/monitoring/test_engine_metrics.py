@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from datetime import timedelta
@@ -12,6 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from outreach import NewAgent, NewCall, NewWorkspace, Outreach
+from outreach.core.log_throttle import LogThrottle
 from outreach.errors import ConfigError, NotFound, StorageError
 from outreach.integrations.prometheus import EngineMetrics
 from outreach.integrations.prometheus import engine_metrics as module
@@ -22,6 +24,7 @@ from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols import Instrumentation
+from outreach.protocols.instrumentation import Instruments
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_dispatch
@@ -64,16 +67,20 @@ class Notes(Instrumentation):
 
 
 class Broken(Instrumentation):
-    """Fails whenever it is told something."""
+    """Raises an error for each intent."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
 
     def intent_committed(self, dispatch: Dispatch) -> None:
-        """Fail."""
-        raise ZeroDivisionError("0")
+        """Raise it."""
+        raise self._error
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize("error", [ZeroDivisionError("0"), asyncio.CancelledError(), SystemExit(3)], ids=repr)
 async def test_each_step_of_a_dispatch_is_instrumented_and_an_error_there_changes_nothing(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     """From the change to the receipt, in this order; the broken one is in the log, once."""
     notes, clock = Notes(), ShiftedClock()
@@ -84,7 +91,7 @@ async def test_each_step_of_a_dispatch_is_instrumented_and_an_error_there_change
         clock=clock,
         config=QUICK,
         sandbox_carrier=carrier,
-        instrumentation=[Broken(), notes],
+        instrumentation=[Broken(error), notes],
     )
     async with engine:
         campaign = await given_campaign(engine, await given_workspace(engine), 3)
@@ -98,6 +105,13 @@ async def test_each_step_of_a_dispatch_is_instrumented_and_an_error_there_change
     lines = [record for record in caplog.records if getattr(record, "action", None) == "instrumentation_failed"]
     assert [record.levelno for record in lines] == [logging.WARNING]
     assert "Broken failed" in lines[0].getMessage()
+
+
+def test_ctrl_c_in_an_instrumentation_is_raised() -> None:
+    """A person pressed it to end the process."""
+    instruments = Instruments([Broken(KeyboardInterrupt())], LogThrottle(ShiftedClock()))
+    with pytest.raises(KeyboardInterrupt):
+        instruments.intent_committed(make_dispatch())
 
 
 async def _has(notes: Notes, step: str, count: int) -> bool:
