@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import math
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final, get_args
@@ -190,19 +191,23 @@ def _shortened(text: str) -> str:
 
 
 def _other_time(found: Report | InboundMessageEvent) -> dict[str, Any]:
-    """Return another time if it is not in UTC; one without a zone is taken for UTC."""
+    """Return another time if it is not in UTC; one without a zone, or outside of the calendar, is taken for UTC."""
     at: object = found.at
     if not isinstance(at, datetime):
         raise TypeError(f"the time of {type(found).__name__} is {_kind(at)}, not datetime")
     if at.tzinfo is UTC:
         return {}
-    return {"at": at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)}
+    if at.tzinfo is not None:
+        # In UTC it may be before the year 1 or after the year 9999.
+        with suppress(OverflowError):
+            return {"at": at.astimezone(UTC)}
+    return {"at": at.replace(tzinfo=UTC)}
 
 
 def _other_wait(found: DispatchOutcome | Report) -> dict[str, Any]:
-    """Return no wait in place of one that is no number."""
+    """Return no wait in place of one that is no number, or too large for a `float`."""
     seconds: object = found.retry_after_seconds
-    fits = seconds is None or (isinstance(seconds, int | float) and math.isfinite(seconds))
+    fits = seconds is None or (isinstance(seconds, int | float) and abs(seconds) <= sys.float_info.max)
     return {} if fits else {"retry_after_seconds": None}
 
 

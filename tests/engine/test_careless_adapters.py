@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,7 @@ from outreach.models.states import MessageStatus
 from outreach.protocols import (
     Callback,
     CallbackEvent,
+    CallbackRefused,
     CallReport,
     Connection,
     InboundMessageEvent,
@@ -171,6 +172,55 @@ async def test_what_can_be_read_all_the_same_is_taken(open_storage: OpenStorage)
         (message,) = await engine.messages.list_inbound(workspace_id)
         assert (message.from_number, message.body, message.written_at) == ("+14155550101", "", at)
         assert [entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["+14155550101"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        attrs.evolve(REPORT, at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))),
+        attrs.evolve(REPORT, at=datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))),
+        attrs.evolve(REPORT, retry_after_seconds=10**400),
+        attrs.evolve(
+            STOP,
+            provider_id="in2",
+            from_number="+14155550102",
+            at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+        ),
+    ],
+)
+async def test_an_event_with_an_extreme_value_is_taken_and_so_is_a_stop_beside_it(
+    open_storage: OpenStorage, content: Any
+) -> None:
+    """A time that UTC cannot express, and a wait that no `float` can."""
+    own = Careless()
+    async with live(open_storage, [own]) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "mycarrier", CREDENTIALS)
+        own.told = [CallbackEvent(event_id="e1", content=content), CallbackEvent(event_id="e2", content=STOP)]
+        assert len(await call_back(engine, account.id)) == 2
+        opted_out = {entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)}
+        assert opted_out == {one.from_number for one in (content, STOP) if isinstance(one, InboundMessageEvent)}
+
+
+class Generator(Careless):
+    """Verifies and reads a callback in a generator."""
+
+    def read(self, connection: Connection, callback: Callback) -> Any:
+        """Yield what it was told, unless the callback is unsigned."""
+        if not callback.body:
+            raise CallbackRefused("The signature is missing.")
+        yield from self.told
+
+
+async def test_a_callback_that_is_read_by_a_generator_is_verified(open_storage: OpenStorage) -> None:
+    """The refusal is raised as it is read."""
+    own = Generator()
+    own.told = [CallbackEvent(event_id="e", content=STOP)]
+    async with live(open_storage, [own]) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "mycarrier", CREDENTIALS)
+        with pytest.raises(CallbackRejected, match="signature is missing"):
+            await call_back(engine, account.id)
+        (record,) = await engine.callbacks.receive(account.id, url="/", headers={}, body=b"signed")
+        assert record.result == "received"
 
 
 class Late(ScriptedVoice):

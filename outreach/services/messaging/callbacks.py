@@ -187,7 +187,9 @@ class Callbacks:
             lambda tx: callback_checks.record_misdirection(tx, account, how, now=self._context.now()),
         )
 
-    async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> tuple[Connection, object]:
+    async def _read(
+        self, account: StoredAccount, adapter: Adapter, callback: Callback
+    ) -> tuple[Connection, Sequence[object]]:
         """Verify a callback, and return what its adapter reads in it, with the connection that it is signed for.
 
         Raises:
@@ -219,7 +221,9 @@ class Callbacks:
             account_id=account.id,
         )
 
-    def _recordable(self, account: StoredAccount, found: object, redaction: Redaction) -> Sequence[CallbackEvent]:
+    def _recordable(
+        self, account: StoredAccount, found: Sequence[object], redaction: Redaction
+    ) -> Sequence[CallbackEvent]:
         """Return the events that can be stored, without secrets of the account in the provider's words.
 
         The others are logged and left out, so that a STOP beside them counts; with none left the callback is refused,
@@ -227,7 +231,7 @@ class Callbacks:
         """
         events: list[CallbackEvent] = []
         refused = None
-        for event in found if isinstance(found, Iterable) else [found]:
+        for event in found:
             try:
                 events.append(redaction.event(recordable_event(event, account.workspace_id)))
             except TypeError as error:
@@ -309,11 +313,16 @@ class Callbacks:
         )
 
 
-async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
+async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> Sequence[object]:
+    def read() -> Sequence[object]:
+        found: object = adapter.read(connection, callback)
+        # A generator verifies nothing before it is read.
+        return list(found) if isinstance(found, Iterable) else [found]
+
     if len(callback.body) <= _MAX_INLINE:
-        return call_plugin_function(adapter.read, connection, callback)
+        return call_plugin_function(read)
     # Any client may send a large body, which takes long to verify.
-    return await to_thread.run_sync(call_plugin_function, adapter.read, connection, callback)
+    return await to_thread.run_sync(call_plugin_function, read)
 
 
 def _reports(
