@@ -32,7 +32,7 @@ from outreach.plugins import dispatcher_plugin, ledger_archives
 from outreach.protocols.dispatcher import DispatcherParts, ReportSource
 from outreach.protocols.instrumentation import Instruments, ObservableStorage
 from outreach.protocols.storage import NotifyingStorage, WakeUps
-from outreach.providers.http.request_gate import call_plugin
+from outreach.providers.http.request_gate import call_plugin, call_plugin_function
 from outreach.providers.pool import AccountConnections
 from outreach.providers.registry import Adapters, installed_analysers
 from outreach.rules.provider_analyser import ProviderAnalyser
@@ -393,7 +393,16 @@ class Outreach(EngineServices):
     def _wake(self, unit: WorkUnit) -> None:
         self._instruments.unit_changed(unit)
         if self._dispatcher is not None:
-            self._dispatcher.wake(unit)
+            try:
+                call_plugin_function(self._dispatcher.wake, unit)
+            except Exception as error:
+                # The change is committed: an error would make the caller repeat it.
+                self._log_throttle.failure(
+                    "wake_failed",
+                    error,
+                    "The dispatcher could not be woken; it finds the work when it reads the feed.",
+                    unit=unit.id,
+                )
 
     async def _start_dispatching(self, stack: AsyncExitStack) -> None:
         # An engine that does not dispatch, as that of most commands, loads none of it.

@@ -180,7 +180,7 @@ class Dispatcher(Protocol):
         ...
 
     def wake(self, unit: WorkUnit) -> None:
-        """Have a unit worked on soon; never waits."""
+        """Have a unit worked on soon; never waits. An error is logged, because the feed has the unit as well."""
         ...
 
     async def stop(self, *, grace_seconds: float) -> None:

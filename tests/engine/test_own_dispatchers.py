@@ -10,10 +10,10 @@ import anyio
 import pytest
 from anyio.abc import TaskStatus
 
-from outreach import ConfigError, Outreach
+from outreach import ConfigError, NewMessage, Outreach
 from outreach.models.work import WorkUnit
 from outreach.protocols import DispatcherHealth, DispatcherParts
-from tests.engine.rig import until
+from tests.engine.rig import given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -103,6 +103,36 @@ async def test_an_end_after_the_start_is_reported(run: Run, caplog: pytest.LogCa
     assert not readiness.ready
     assert [reason.split(":")[0] for reason in readiness.reasons] == ["The dispatcher has ended by itself"]
     assert [_action(record) for record in caplog.records if record.levelname == "ERROR"] == ["dispatcher_failed"]
+
+
+async def works(task_status: TaskStatus[None]) -> None:
+    """Start, and go on."""
+    task_status.started()
+    await asyncio.sleep(3600)
+
+
+class Unwoken(Own):
+    """A dispatcher that cannot be woken."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(works)
+        self._error = error
+
+    def wake(self, unit: WorkUnit) -> None:
+        """Raise the error."""
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("There is no queue."), asyncio.CancelledError()], ids=repr)
+async def test_a_change_that_wakes_no_dispatcher_is_made(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The change is committed, and a caller that gets an error would make it again."""
+    async with Outreach.open("memory://", dispatch=True, dispatcher=Unwoken(error)) as engine:
+        workspace = await given_workspace(engine)
+        message = await engine.messages.send(workspace.id, NewMessage(to="+14155550101", body="Hi"))
+    (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert (_action(line), line.__dict__["unit"]) == ("wake_failed", message.id)
 
 
 async def test_an_end_that_was_asked_for_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
