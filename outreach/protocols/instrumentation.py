@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
+from outreach.core.async_functions import async_problem
 from outreach.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -148,6 +149,11 @@ class Instruments(Instrumentation):
             ]
             for name in _METHODS
         }
+        for name, calls in self._targets.items():
+            for call in calls:
+                problem = async_problem(call, is_async=False)
+                if problem is not None:
+                    raise ConfigError(f"instrumentation: {name} {problem}, because nothing awaits it: {call!r}.")
 
     def _failed(self, call: Callable[..., None], error: BaseException) -> None:
         kind = type(getattr(call, "__self__", call)).__name__

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 import attrs
 
+from outreach.core.async_functions import async_problem
 from outreach.core.copying import copy_with
 from outreach.core.extras import needed_for
 from outreach.errors import ConfigError
@@ -258,9 +259,11 @@ def _require(made: object, name: str, method: str, kind: str) -> None:
     Raises:
         ConfigError: It cannot send.
     """
-    if not callable(getattr(made, method, None)):
+    function: object = getattr(made, method, None)
+    problem = async_problem(function, is_async=True) if callable(function) else "is missing"
+    if problem is not None:
         raise ConfigError(
-            f"connect of the adapter {name!r} returned {type(made).__name__}, which has no {method}: "
+            f"connect of the adapter {name!r} returned {type(made).__name__}, whose {method} {problem}: "
             f"it must return an outreach.protocols.{kind}."
         )
 

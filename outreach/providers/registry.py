@@ -6,7 +6,6 @@ Built-in adapters are imported when an account uses one. Those of packages are e
 
 from __future__ import annotations
 
-import inspect
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
+from outreach.core.async_functions import async_problem
 from outreach.errors import ConfigError, Problem
 from outreach.models.account import PROVIDERS, Provider
 from outreach.protocols.adapter import CredentialField
@@ -218,8 +218,10 @@ def _value_problem(found: Any, name: str) -> str | None:
     fields: object = found.fields
     if not isinstance(fields, Sequence) or not all(isinstance(field, CredentialField) for field in fields):
         return f"the fields of {name!r} are {fields!r}; they must be a list of outreach.protocols.CredentialField."
-    if not inspect.iscoroutinefunction(found.check) and inspect.isroutine(found.check):
-        return f"check of {name!r} must be an async function: async def check(self, connection)."
+    for method in _METHODS[found.kind]:
+        problem = async_problem(getattr(found, method), is_async=method == "check")
+        if problem is not None:
+            return f"{method} of {name!r} {problem}."
     return None
 
 

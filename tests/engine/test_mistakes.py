@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, time
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock
 
 import anyio
 import pytest
@@ -21,10 +25,14 @@ from outreach import (
     TimeWindow,
     WorkspaceMode,
 )
+from outreach.core.async_functions import async_problem
 from outreach.errors import StorageError
 from outreach.models import DAYS, CallOutcome
-from outreach.protocols import AccountCheck, CallReport, Connection
+from outreach.models.dispatch import DispatchOutcome
+from outreach.protocols import AccountCheck, Callback, CallReport, Connection
+from outreach.protocols.carrier import OutboundMessage
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.testing.scripted import ScriptedCarrier
 from tests.fake_provider import CREDENTIALS, sign
 from tests.own_adapter import OwnAdapter
 
@@ -166,6 +174,21 @@ class LacksReading(OwnAdapter):
     read: Any = None
 
 
+class ConnectsLater(OwnAdapter):
+    """Connects in an async function."""
+
+    async def connect(self, connection: Connection) -> Any:  # type: ignore[override]
+        """Return nothing."""
+
+
+class ReadsLater(OwnAdapter):
+    """Reads in an async generator."""
+
+    async def read(self, connection: Connection, callback: Callback) -> Any:
+        """Yield nothing."""
+        yield
+
+
 @pytest.mark.parametrize(
     ("adapter", "told"),
     [
@@ -174,6 +197,8 @@ class LacksReading(OwnAdapter):
             r"the fields of 'mycarrier' .* must be a list of outreach\.protocols\.CredentialField",
         ),
         (ChecksAtOnce(), "check of 'mycarrier' must be an async function"),
+        (ConnectsLater(), r"connect of 'mycarrier' must be a function without async \(def\)"),
+        (ReadsLater(), "read of 'mycarrier' must be a function without async"),
         (LacksReading(), r"'mycarrier' lacks read: see outreach\.protocols\.CarrierAdapter"),
     ],
 )
@@ -183,16 +208,44 @@ def test_an_adapter_that_cannot_work_is_refused_with_what_it_lacks(adapter: OwnA
         Outreach.open("memory://", adapters=[adapter])
 
 
-class ConnectsNothing(OwnAdapter):
-    """Forgets to return its carrier."""
+class Connects(OwnAdapter):
+    """Connects what it is given."""
+
+    def __init__(self, connected: Any) -> None:
+        super().__init__()
+        self.connected = connected
 
     def connect(self, connection: Connection) -> Any:
-        """Return nothing."""
+        """Return it."""
+        return self.connected
 
 
-async def test_an_adapter_that_connects_nothing_sends_nothing() -> None:
+class SendsAtOnce:
+    """A carrier whose `send` is not async."""
+
+    def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Fail the test."""
+        raise AssertionError(message)
+
+
+async def _carrier() -> ScriptedCarrier:
+    return ScriptedCarrier()
+
+
+@pytest.mark.parametrize(
+    ("connect", "told"),
+    [
+        (lambda: None, "returned NoneType, whose send is missing"),
+        (SendsAtOnce, "returned SendsAtOnce, whose send must be an async function"),
+        (_carrier, "returned coroutine, whose send must be an async function"),
+    ],
+)
+async def test_an_adapter_that_connects_no_carrier_sends_nothing(
+    connect: Callable[[], Any], told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """What was certainly not asked for is not `unknown`."""
-    engine = Outreach.open("memory://", dispatch=True, adapters=[ConnectsNothing()])
+    connected = connect()
+    engine = Outreach.open("memory://", dispatch=True, adapters=[Connects(connected)])
     async with engine:
         workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         await engine.accounts.connect(workspace.id, "mycarrier", CREDENTIALS)
@@ -201,6 +254,15 @@ async def test_an_adapter_that_connects_nothing_sends_nothing() -> None:
         await anyio.sleep(60)
         message = await engine.messages.get(workspace.id, message.id)
         assert message.status == "failed"
+    assert told in caplog.text
+    if asyncio.iscoroutine(connected):
+        connected.close()
+
+
+@pytest.mark.parametrize("function", [AsyncMock(), MagicMock(), partial(_carrier), partial(partial, _carrier)])
+def test_a_callable_that_is_no_function_may_return_an_awaitable(function: object) -> None:
+    """Only the call would show it."""
+    assert async_problem(function, is_async=True) is None
 
 
 @pytest.mark.parametrize("header", ["x-signature", "X-Signature"])

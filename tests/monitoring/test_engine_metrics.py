@@ -125,6 +125,19 @@ def test_what_is_no_instrumentation_is_refused() -> None:
             Outreach(MemoryStorage(), instrumentation=wrong)  # type: ignore[arg-type]
 
 
+class Awaited(Instrumentation):
+    """Notes leases in an async method."""
+
+    async def lease_lost(self) -> None:  # type: ignore[override]
+        """Note nothing."""
+
+
+def test_an_async_method_of_an_instrumentation_is_refused() -> None:
+    """Nothing would await it."""
+    with pytest.raises(ConfigError, match=r"lease_lost must be a function without async .*Awaited"):
+        Outreach(MemoryStorage(), instrumentation=[Awaited()])
+
+
 @pytest.mark.virtual_time
 async def test_a_campaign_is_seen_in_the_metrics() -> None:
     """Messages by provider and outcome, pace, reports, what is open, and who dispatches."""
