@@ -38,7 +38,7 @@ from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, ReplicatedStorage, Storage, Within
 from outreach.protocols.voice import Analyser
 from outreach.rules.explanations import MOVED, RESTORED
-from outreach.rules.settlement import Backoff
+from outreach.rules.settlement import MAX_RETRY_AFTER, Backoff
 from outreach.storage.base.slices import SliceSize
 from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.unit_of_work import Transaction
@@ -100,7 +100,8 @@ def notify_report(
 ) -> None:
     """Report a merged report to the instrumentation, with the delay since its request."""
     if dispatch is not None and report.retry_after_seconds is not None:
-        log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, report.retry_after_seconds)
+        seconds = min(report.retry_after_seconds, MAX_RETRY_AFTER.total_seconds())
+        log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, seconds)
     delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
     # In a sandbox they differ.
     observed = None if dispatch is None else attrs.evolve(dispatch, provider=report.provider)

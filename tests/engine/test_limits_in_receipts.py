@@ -7,6 +7,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import pytest
 
+from outreach.core.log_throttle import LogThrottle
+from outreach.dispatch.worker import notify_report
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns import trail, transitions
 from outreach.ledger.settling.recipient_outcomes import update_recipient
@@ -23,10 +25,12 @@ from outreach.models.states import (
     WorkspaceStatus,
 )
 from outreach.models.work import WorkUnit
+from outreach.protocols import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.rules.settlement import MAX_LIMITED_TRIES
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import NOW, make_account, make_unsubscribe
+from outreach.testing.builders import NOW, make_account, make_dispatch, make_unsubscribe
+from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
@@ -407,6 +411,14 @@ async def test_a_list_that_meets_a_daily_limit_goes_on_after_the_reset(
         assert [one.status for one in contacts] == [R.COMPLETED] * 6
         assert [one.to for one in carrier.requests].count(request.to) == 2
     assert "rate-limited; sending paused for 120 s" in caplog.text
+
+
+def test_a_wait_is_logged_as_no_longer_than_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever the provider says, it is a day at most."""
+    dispatch = make_dispatch()
+    log_throttle = LogThrottle(ShiftedClock())
+    notify_report(Instrumentation(), log_throttle, dispatch, limit(dispatch, retry_after_seconds=1e308), NOW)
+    assert "sending paused for 86400 s" in caplog.text
 
 
 async def test_a_call_that_failed_at_a_limit_is_placed_again_and_spends_no_attempt(
