@@ -107,6 +107,10 @@ class Carrier(Protocol):
     - `unknown`: anything else, such as a timeout, a dropped connection, a 5xx or an unreadable response.
 
     If it is cancelled after the request began, the engine records the dispatch as unknown.
+
+    Each HTTP request of the connection belongs to the dispatch in whose context it is made, and is refused after the
+    dispatch. A background task, such as one that renews a token, is therefore started without a context:
+    `asyncio.create_task(..., context=contextvars.Context())`.
     """
 
     @property

@@ -80,7 +80,10 @@ def _refusing(may_start: MayStart, request: httpx.Request) -> Callable[[str, obj
 
     async def trace(step: str, _: object) -> None:
         if step.endswith(".send_request_headers.started") and not await may_start():
-            raise TooLate("It may not start any more.", request=request)
+            raise TooLate(
+                "It may not start any more. A background task starts with context=contextvars.Context().",
+                request=request,
+            )
 
     return trace
 

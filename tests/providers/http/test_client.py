@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
 from functools import partial
 
 import anyio
@@ -15,7 +17,7 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.providers import pool
 from outreach.providers.http import client
-from outreach.providers.http.client import ResponseTooLarge
+from outreach.providers.http.client import ResponseTooLarge, TooLate
 from outreach.providers.http.request_gate import request_gate
 from outreach.providers.http.sending import send_once
 from outreach.providers.pool import AccountConnections
@@ -163,3 +165,21 @@ async def test_connecting_ends_before_the_engine_gives_the_request_up(answer_sec
     assert timeout.pool is not None
     assert timeout.connect is not None
     assert timeout.pool + 2 * timeout.connect <= answer_seconds * 0.9
+
+
+async def test_a_background_task_without_a_context_outlives_the_request_that_started_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as one that renews a token."""
+
+    async def may_start() -> bool:
+        return False
+
+    async with asking(lambda _: Answer(), monkeypatch) as (http, server):
+        with request_gate(may_start):
+            tasks = [
+                asyncio.create_task(http.get(server.url), context=context) for context in (copy_context(), Context())
+            ]
+        refused, answered = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(refused, TooLate)
+        assert isinstance(answered, httpx.Response)
