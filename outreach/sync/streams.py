@@ -115,7 +115,7 @@ class Stream(Generic[C]):
         Raises:
             TimeoutError: None came; the stream goes on.
             StopIteration: The stream or the engine was closed.
-            InvalidRequest: It has not been entered.
+            InvalidRequest: It has not been entered, or another thread waits for its next event.
             StorageError: The database cannot be read.
         """
         if not self._entered:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar, assert_type
@@ -367,6 +368,25 @@ async def test_a_stream_that_was_not_entered_is_refused_at_once(engine: Outreach
         pass
     with pytest.raises(InvalidRequest, match="subscribe again"):
         await stream.__aenter__()
+
+
+@pytest.mark.parametrize("name", [None, "n"])
+async def test_one_task_at_a_time_reads_a_stream(engine: Outreach, name: str | None) -> None:
+    """Two would get the same events."""
+    workspace = await given_workspace(engine)
+    subscribed: Any = engine.events.subscribe(OptedOut, name=name)
+    async with subscribed as stream:
+        tasks = [asyncio.create_task(anext(stream)) for _ in range(2)]
+        await anyio.lowlevel.checkpoint()
+        await engine.unsubscribes.add(workspace.id, "+14155550101", "+14155550102")
+        first, second = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(first, OptedOut)
+        assert isinstance(second, InvalidRequest)
+        assert phones([first, await anext(stream)]) == ["+14155550101", "+14155550102"]
+        with anyio.move_on_after(1):
+            await anext(stream)
+        await engine.unsubscribes.add(workspace.id, "+14155550103")
+        assert phones([await anext(stream)]) == ["+14155550103"]
 
 
 @pytest.mark.parametrize("kind", ["RecipientEnded", int, OptedOut | OptedIn, None])

@@ -19,7 +19,7 @@ from outreach.models.fields import Integer, Text, check_value
 from outreach.models.subscription import Subscription
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.messaging.named_streams import NamedStream, lease_of
+from outreach.services.messaging.named_streams import NamedStream, OneReader, lease_of
 from outreach.storage.unit_of_work import Transaction
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -43,8 +43,8 @@ class EventStream(Generic[E]):
     only what is committed is delivered, that of other processes too, and a subscriber that is slow delays no other and
     loses nothing. When nothing is new it looks again every `change_poll_seconds`.
 
-    Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
-    closed. An error of the subscriber stays with the subscriber.
+    Use it as an async context manager, and iterate over it in one task at a time; the iteration ends when the stream or
+    the engine is closed. An error of the subscriber stays with the subscriber.
 
     Attributes:
         position: Every event up to this number was delivered, or was not asked for: a later subscription with
@@ -62,6 +62,7 @@ class EventStream(Generic[E]):
     ) -> None:
         self._context = context
         self._closing = closing
+        self._one_reader = OneReader()
         self._entered = False
         self._closed = anyio.Event()
         self._kinds = kinds
@@ -114,9 +115,13 @@ class EventStream(Generic[E]):
 
         Raises:
             Conflict: Events that were not read yet were purged since the stream was entered.
-            InvalidRequest: It has not been entered.
+            InvalidRequest: It has not been entered, or another task waits for its next event.
         """
         self._require_entered()
+        with self._one_reader:
+            return await self._next()
+
+    async def _next(self) -> E:
         # Events that were read and not delivered are dropped, so that a closed stream with many of them ends at once.
         while not self._is_closed() and not self._waiting:
             try:

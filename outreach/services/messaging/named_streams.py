@@ -41,6 +41,21 @@ def lease_of(config: EngineConfig) -> timedelta:
     return timedelta(seconds=max(LEASE_SECONDS, 2 * config.change_poll_seconds))
 
 
+class OneReader:
+    """Lets one task at a time read a stream: two would get the same events."""
+
+    def __init__(self) -> None:
+        self._is_reading = False
+
+    def __enter__(self) -> None:
+        if self._is_reading:
+            raise InvalidRequest("Another task reads this stream: subscribe again for each task.")
+        self._is_reading = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_reading = False
+
+
 class NamedStream(Generic[E]):
     """The events of a named subscription, from where it was acknowledged last.
 
@@ -49,8 +64,9 @@ class NamedStream(Generic[E]):
     (twice `change_poll_seconds`, where that is longer). What was delivered and not acknowledged is
     delivered again then: each event at least once, in the order of the commits.
 
-    Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
-    closed. Call `ack` when what was delivered so far has been done. Acknowledgements are stored in batches.
+    Use it as an async context manager, and iterate over it in one task at a time; the iteration ends when the stream or
+    the engine is closed. Call `ack` when what was delivered so far has been done. Acknowledgements are stored in
+    batches.
     """
 
     def __init__(
@@ -73,6 +89,7 @@ class NamedStream(Generic[E]):
         self._since = since
         self._holder = context.ids()
         self._lease = lease_of(context.config)
+        self._one_reader = OneReader()
         self._entered = False
         self._closed = anyio.Event()
         self._renewing: asyncio.Task[None] | None = None
@@ -144,8 +161,13 @@ class NamedStream(Generic[E]):
 
         Raises:
             NotFound: The subscription was removed.
+            InvalidRequest: It has not been entered, or another task waits for its next event.
         """
         self.__aiter__()
+        with self._one_reader:
+            return await self._next()
+
+    async def _next(self) -> E | EventGap:
         while True:
             if self._closed.is_set() or self._closing.is_set():
                 raise StopAsyncIteration
