@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextvars import copy_context
+from collections.abc import Coroutine, Sequence
+from contextvars import Context, copy_context
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskStatus
@@ -214,6 +215,7 @@ _RECORD_RETRY_SECONDS: Final = 0.5
 
 _STOPPED: Final = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped")
 _INTERRUPTED: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
+_TIMEOUT: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 
 _ANY_TIME: Final = float("-inf")
 
@@ -348,26 +350,48 @@ class Outbox:
         self._stopping = True
         self._queue.start_all()
         while self._started:
-            for one in self._started:
+            for one in list(self._started):
                 one.cancel()
             await asyncio.wait([one.task for one in self._started], timeout=CANCEL_AGAIN_SECONDS)
 
     def _start(self, waiting: WaitingRequest) -> None:
         started = StartedRequest()
-        started.task = asyncio.get_running_loop().create_task(
-            self._execute(waiting.request, waiting.waits_until, started), name="request", context=waiting.context
-        )
+        self._run(started, self._execute(waiting, started), waiting.context)
+
+    def _run(self, started: StartedRequest, work: Coroutine[Any, Any, None], context: Context) -> None:
+        started.task = asyncio.get_running_loop().create_task(work, name="request", context=context)
         self._started[started] = None
         started.task.add_done_callback(lambda task: self._ended(started, task))
 
     def _ended(self, started: StartedRequest, task: asyncio.Task[None]) -> None:
-        del self._started[started]
+        self._started.pop(started, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._failure = self._failure or error
             self._request_end()
 
-    async def _execute(self, request: ProviderRequest, waits_until: float, started: StartedRequest) -> None:
+    def _leave(self, waiting: WaitingRequest, started: StartedRequest, permit: _Permit, begun_at: float) -> None:
+        """Record the outcome of a request whose adapter does not stop, and leave its task behind."""
+        dispatch = waiting.request.observed
+        self._worker.log_throttle.problem(
+            ("adapter", dispatch.provider),
+            "does_not_stop",
+            "The adapter of %s ignores that its request is cancelled; its task is left behind. Correct its `except:`.",
+            dispatch.provider,
+            level=logging.ERROR,
+            action="adapter_does_not_stop",
+            provider=dispatch.provider,
+            dispatch_id=dispatch.id,
+        )
+        # The end of the loop would wait for it.
+        asyncio._unregister_task(started.task)
+        del self._started[started]
+        last = StartedRequest()
+        outcome = _INTERRUPTED if self._stopping else _TIMEOUT
+        self._run(last, self._finish(waiting.request, outcome, None, last, permit, begun_at), waiting.context)
+
+    async def _execute(self, waiting: WaitingRequest, started: StartedRequest) -> None:
+        request = waiting.request
         # Until the request begins nothing can have reached the provider; from then on it may have.
         outcome, problem = _STOPPED, None
         permit, instrumentation, begun_at = _Permit(self._places, request.account), self._worker.instrumentation, None
@@ -377,7 +401,7 @@ class Outbox:
                 if self._stopping:
                     raise asyncio.CancelledError
                 send = await request.resolve_provider()
-                obstacle = await self._last_check(request, permit, waits_until)
+                obstacle = await self._last_check(request, permit, waiting.waits_until)
             finally:
                 # It has started, or never will.
                 if request.driven is not None:
@@ -391,6 +415,7 @@ class Outbox:
                 late = self._clock.now() - request.dispatch.slot_at
                 instrumentation.request_started(request.observed, late_seconds=max(late.total_seconds(), 0.0))
                 begun_at = self._clock.monotonic()
+                started.leave = partial(self._leave, waiting, started, permit, begun_at)
                 outcome = await self._call_provider(request, send, started)
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
@@ -410,16 +435,28 @@ class Outbox:
                 dispatch_id=request.dispatch.id,
             )
         finally:
-            seconds = None if begun_at is None else self._clock.monotonic() - begun_at
-            instrumentation.request_ended(request.observed, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
-            outcome = await self._record(request.dispatch, outcome, started)
-            log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)
-            permit.move_to(None)
-            self._places.wake_waiters()
-            self._in_flight -= 1
-            if not self._in_flight:
-                self._idle.set()
+            if not started.is_left:
+                await self._finish(request, outcome, problem, started, permit, begun_at)
+
+    async def _finish(
+        self,
+        request: ProviderRequest,
+        outcome: DispatchOutcome,
+        problem: str | None,
+        started: StartedRequest,
+        permit: _Permit,
+        begun_at: float | None,
+    ) -> None:
+        seconds = None if begun_at is None else self._clock.monotonic() - begun_at
+        self._worker.instrumentation.request_ended(request.observed, outcome, seconds=seconds)
+        outcome = await self._record(request.dispatch, outcome, started)
+        log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)
+        permit.move_to(None)
+        self._places.wake_waiters()
+        self._in_flight -= 1
+        if not self._in_flight:
+            self._idle.set()
 
     async def _call_provider(
         self, request: ProviderRequest, send: SendRequest, started: StartedRequest
@@ -428,6 +465,8 @@ class Outbox:
 
         async def may_start() -> bool:
             nonlocal checked, obstacle
+            if started.is_left:
+                return False
             if self._clock.monotonic() - checked > _FRESH_SECONDS:
                 try:
                     with anyio.fail_after(self._config.provider_timeout_seconds * _CHECKING_PORTION):
@@ -452,7 +491,7 @@ class Outbox:
             if obstacle is not None and outcome.state is DispatchState.NOT_SENT:
                 return DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             return outcome
-        return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
+        return _TIMEOUT
 
     def _in_time(self, dispatch: Dispatch) -> bool:
         """Return whether a request whose connection took a while is still in time."""

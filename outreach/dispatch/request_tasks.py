@@ -22,6 +22,9 @@ _START_APART_SECONDS: Final = 0.004
 CANCEL_AGAIN_SECONDS: Final = 0.1
 """How often a request is cancelled whose adapter goes on all the same."""
 
+_MOST_CANCELLATIONS: Final = 50
+"""After so many its task is left behind."""
+
 
 class WaitingRequest(NamedTuple):
     """A request that waits for its slot.
@@ -88,12 +91,17 @@ class StartedRequest:
     Attributes:
         task: Its task.
         records: Whether its outcome is being recorded: it is not cancelled any more, unless that takes too long.
+        leave: Has its outcome recorded by another task; None until the adapter is called.
+        is_left: Whether its task is left behind, because the adapter ignores each cancellation.
     """
 
     task: asyncio.Task[None]
 
     def __init__(self) -> None:
         self.records = False
+        self.leave: Callable[[], None] | None = None
+        self.is_left = False
+        self._cancellations = 0
         self._has_begun = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -104,11 +112,20 @@ class StartedRequest:
     def cancel(self) -> None:
         """Cancel it, unless its outcome is being recorded."""
         if self._has_begun and not self.records:
-            self.task.cancel()
+            self.cancel_or_leave()
+
+    def cancel_or_leave(self) -> None:
+        """Cancel its task; leave it behind if its adapter has ignored that for seconds."""
+        self.task.cancel()
+        if self.leave is not None and not self.is_left:
+            self._cancellations += 1
+            if self._cancellations == _MOST_CANCELLATIONS:
+                self.is_left = True
+                self.leave()
 
     def time_limit(self, seconds: float) -> _TimeLimit:
         """Return a block that is cancelled if it takes longer than this; it ends then, as if nothing was raised."""
-        return _TimeLimit(self.task, seconds)
+        return _TimeLimit(self, seconds)
 
     def give_up_later(self) -> None:
         """Cancel its recording in a moment."""
@@ -123,10 +140,10 @@ class StartedRequest:
 
 
 class _TimeLimit:
-    """Cancels a block of a task at the end of a time, again and again until the block ends."""
+    """Cancels a block of a request at the end of a time, again until the block ends or the task is left behind."""
 
-    def __init__(self, task: asyncio.Task[None], seconds: float) -> None:
-        self._task = task
+    def __init__(self, started: StartedRequest, seconds: float) -> None:
+        self._started = started
         self._seconds = seconds
         self._cancelled = 0
 
@@ -135,7 +152,9 @@ class _TimeLimit:
 
     def _cancel(self) -> None:
         self._cancelled += 1
-        self._task.cancel()
+        self._started.cancel_or_leave()
+        if self._started.is_left:
+            return
         self._timer = asyncio.get_running_loop().call_later(CANCEL_AGAIN_SECONDS, self._cancel)
 
     def __exit__(
@@ -145,7 +164,8 @@ class _TimeLimit:
         if not self._cancelled:
             return False
         # Somebody else may have cancelled the task, too.
-        ours = self._task.cancelling() <= self._cancelled
+        task = self._started.task
+        ours = task.cancelling() <= self._cancelled
         for _ in range(self._cancelled):
-            self._task.uncancel()
+            task.uncancel()
         return ours and isinstance(error, asyncio.CancelledError)

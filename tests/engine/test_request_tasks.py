@@ -69,6 +69,31 @@ async def test_a_block_that_goes_on_after_its_time_is_cancelled_again() -> None:
     del started
 
 
+async def test_a_request_that_ignores_its_cancellations_is_left_once() -> None:
+    """And is cancelled no more."""
+    released, caught = asyncio.Event(), 0
+
+    async def deaf(started: StartedRequest) -> float:
+        nonlocal caught
+        with started.time_limit(5):
+            while not released.is_set():
+                try:
+                    await released.wait()
+                except asyncio.CancelledError:
+                    caught += 1
+        return 1.0
+
+    started, task = _begun(deaf)
+    left = list[float]()
+    began = asyncio.get_running_loop().time()
+    started.leave = lambda: left.append(asyncio.get_running_loop().time() - began)
+    await asyncio.sleep(60)
+    released.set()
+    assert await task == 1.0
+    assert left == [pytest.approx(9.9, abs=0.01)]
+    assert (started.is_left, caught) == (True, 50)
+
+
 async def test_another_cancellation_is_not_taken_for_the_end_of_the_time() -> None:
     """Neither before that nor after it."""
 

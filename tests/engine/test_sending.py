@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import math
 import sqlite3
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -16,8 +18,10 @@ from outreach import (
     WorkspaceStatus,
     WorkspaceUpdate,
 )
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
+from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
     ScriptedCarrier,
@@ -261,6 +265,52 @@ async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: 
             (R.COMPLETED, None),
             (R.UNKNOWN, "interrupted"),
         ]
+
+
+class Deaf(ScriptedCarrier):
+    """Ignores each cancellation until it is released, after an hour at the latest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = asyncio.Event()
+        asyncio.get_running_loop().call_later(3600, self.released.set)
+        self.task: asyncio.Task[None] | None = None
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Wait, and accept the message."""
+        self.task = asyncio.current_task()
+        while not self.released.is_set():
+            with suppress(asyncio.CancelledError):
+                await self.released.wait()
+        return await super().send(message)
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(1.0, "timeout"), (60.0, "interrupted")])
+async def test_a_request_whose_adapter_ignores_its_cancellation_is_unknown_and_left_behind(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, seconds: float, reason: str
+) -> None:
+    """At the end of its time, and as the engine is closed; its outcome is recorded once."""
+    storage, carrier = open_storage(clock_of_loop()), Deaf()
+    config = attrs.evolve(QUICK, provider_timeout_seconds=seconds, stop_grace_seconds=0.2)
+    async with sending(storage, 1, carrier=carrier, config=config) as (rig, _):
+
+        async def asked() -> bool:
+            return carrier.task is not None
+
+        await until(asked)
+        await anyio.sleep(10)
+        held = rig.worker.permits.requests.held
+    assert held == (0 if reason == "timeout" else 1)
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        (workspace,) = await engine.workspaces.list()
+        (before,) = await engine.dispatches.list_unknown(workspace.id)
+        assert before.reason == reason
+        carrier.released.set()
+        assert carrier.task is not None
+        await carrier.task
+        assert list(await engine.dispatches.list_unknown(workspace.id)) == [before]
+    lines = [record for record in caplog.records if record.__dict__.get("action") == "adapter_does_not_stop"]
+    assert [line.__dict__["dispatch_id"] for line in lines] == [before.id]
 
 
 async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_storage: OpenStorage) -> None:
