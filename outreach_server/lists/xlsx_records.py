@@ -142,21 +142,22 @@ class _Reader:
         rows = self._sheet.iter_rows()
         merged = MergedCells(self._merged)
         number = width = 0
-        while True:
-            with _readable(self._name), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                cells = next(rows, None)
-            if cells is None:
-                return
-            number += 1
-            dates: dict[int, str] = {}
-            numbers: dict[int, str] = {}
-            texts = [self._text(cell, dates, numbers) for cell in cells]
-            if number in self._formulas:
-                texts = fill_in(texts, self._formulas[number], name=self._name, row=number)
-            merged.fill(number, texts, dates, numbers)
-            width = max(width, len(texts))
-            yield Record(number, number, texts or [""], _joined_rows(texts, width), dates, numbers)
+        with _readable(self._name):
+            while True:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    cells = next(rows, None)
+                if cells is None:
+                    return
+                number += 1
+                dates: dict[int, str] = {}
+                numbers: dict[int, str] = {}
+                texts = [self._text(cell, dates, numbers) for cell in cells]
+                if number in self._formulas:
+                    texts = fill_in(texts, self._formulas[number], name=self._name, row=number)
+                merged.fill(number, texts, dates, numbers)
+                width = max(width, len(texts))
+                yield Record(number, number, texts or [""], _joined_rows(texts, width), dates, numbers)
 
     def notes(self) -> Iterator[str]:
         """Yield what was not read as it is shown, by now."""

@@ -59,6 +59,19 @@ def rows(path: Path, sheet: str | None = None) -> list[Record]:
         return list(table.records)
 
 
+def edit_sheet(path: Path, change: Callable[[str], str]) -> None:
+    """Change the XML of a workbook's first sheet."""
+    with zipfile.ZipFile(path) as archive:
+        content = {info.filename: archive.read(info) for info in archive.infolist()}
+    sheet = content["xl/worksheets/sheet1.xml"].decode()
+    changed = change(sheet)
+    assert changed != sheet
+    content["xl/worksheets/sheet1.xml"] = changed.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
 def test_cells_are_read_as_a_person_reads_them(xlsx: Callable[..., Path]) -> None:
     """Numbers and dates by their formats; rows are numbered as in the sheet, empty ones too."""
     shown = [
@@ -99,17 +112,8 @@ def test_a_formula_that_nobody_has_computed_is_named(cli: Cli, workspace_id: str
 def test_a_stored_value_of_a_formula_counts(xlsx: Callable[..., Path], stored: str, read: str) -> None:
     """An empty one is a blank, as the spreadsheet computed it."""
     path = xlsx(People=[["phone", "name"], ["+14155550101", "=B1"]])
-    content = {}
-    with zipfile.ZipFile(path) as archive:
-        content = {info.filename: archive.read(info) for info in archive.infolist()}
-    sheet = content["xl/worksheets/sheet1.xml"].decode()
-    assert "<f>B1</f>" in sheet
-    changed = re.sub(r'<c r="B2"[^>]*><f>B1</f><v ?/?>(</v>)?</c>', f'<c r="B2" t="str"><f>B1</f>{stored}</c>', sheet)
-    assert changed != sheet
-    content["xl/worksheets/sheet1.xml"] = changed.encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
+    pattern = r'<c r="B2"[^>]*><f>B1</f><v ?/?>(</v>)?</c>'
+    edit_sheet(path, lambda sheet: re.sub(pattern, f'<c r="B2" t="str"><f>B1</f>{stored}</c>', sheet))
     cells = rows(path)[1].cells
     assert (cells[1] if len(cells) > 1 else "") == read
 
@@ -208,6 +212,14 @@ def test_a_workbook_that_is_damaged_is_named(xlsx: Callable[..., Path], at: dict
     with pytest.raises(UnreadableList) as caught, open_table(io.BytesIO(content), name="it") as table:
         list(table.records)
     assert f"it {problem}" in caught.value.message
+
+
+def test_a_cell_with_a_style_that_the_workbook_lacks_is_refused(xlsx: Callable[..., Path]) -> None:
+    """As any other damage is."""
+    path = xlsx(People=[["phone"], ["+14155550101"]])
+    edit_sheet(path, lambda sheet: sheet.replace('r="A2"', 'r="A2" s="999"'))
+    with pytest.raises(UnreadableList, match="it cannot be read as an XLSX file"):
+        rows(path)
 
 
 def test_a_text_file_has_no_sheets() -> None:
