@@ -30,7 +30,7 @@ class Header:
 
     Attributes:
         record: Its row.
-        rest: The rows below it.
+        rest: The rows below it, without the empty ones among the first.
         notes: Hints for people, if rows stand above it.
     """
 
@@ -54,38 +54,36 @@ def find_header(records: Iterator[Record], *, name: str, mapped: Mapping[Field, 
         UnreadableList: The list is empty, or its header is malformed.
     """
     first: list[Record] = []
-    places: list[int] = []
     for record in records:
-        first.append(record)
         if record.problem is None and all(map(is_blank, record.cells)):
             continue
-        places.append(len(first) - 1)
-        if len(places) == HEADER_WITHIN or record.problem is not None or _is_a_contact(record):
+        first.append(record)
+        if len(first) == HEADER_WITHIN or record.problem is not None or _is_a_contact(record):
             break
-    if not places:
+    if not first:
         raise UnreadableList(f"{name} is empty; its first line must name the columns.")
-    place = _choose(first, places, mapped)
+    place = _choose(first, mapped)
     header = first[place]
     if header.problem is not None:
         raise UnreadableList(f"The header of {name} cannot be read: {header.problem}.")
-    above = [str(first[at].row) for at in places if at < place]
+    above = [str(record.row) for record in first[:place]]
     rows = f"Row {above[0]} above it is" if len(above) == 1 else f"Rows {', '.join(above)} above it are"
     notes = (f"Row {header.row} looks like the header. {rows} not read.",) if above else ()
     return Header(record=header, rest=chain(first[place + 1 :], records), notes=notes)
 
 
-def _choose(first: Sequence[Record], places: Sequence[int], mapped: Mapping[Field, str]) -> int:
+def _choose(first: Sequence[Record], mapped: Mapping[Field, str]) -> int:
     """Return the index of the header: a lone cell is a title where a row below names several columns."""
-    candidates = [at for at in places if first[at].problem is None and not _numbers(first[at])]
-    numbered = next((at for at in places if _numbers(first[at])), len(first))
+    candidates = [at for at, one in enumerate(first) if one.problem is None and not _numbers(one)]
+    numbered = next((at for at, one in enumerate(first) if _numbers(one)), len(first))
     above = {at for at in candidates if at < numbered}
     wide = {at for at in candidates if len(_filled(first[at])) >= _SEVERAL}
     named = {at for at in candidates if _names_the_phone(first[at].cells, mapped)}
     # A row with a number may be a title only where several columns are named below it.
-    for group in (named & wide & above, named & above, named & wide, wide & above if places[0] in above else set()):
+    for group in (named & wide & above, named & above, named & wide, wide & above if 0 in above else set()):
         if group:
             return min(group)
-    return places[0]
+    return 0
 
 
 def _names_the_phone(cells: Sequence[str], mapped: Mapping[Field, str]) -> bool:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, time
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _MAX_UNPACKED: Final = 4 * 1024**3
 _MAX_SHARED: Final = 512 * 1024**2
 """Texts that several cells may share are kept in memory while the file is read."""
+
+_MAX_ROWS: Final = 1_048_576
+"""The last row of a sheet in Excel. openpyxl makes an empty row for each number that a file leaves out."""
+
+_ROWS_AT_ONCE: Final = 100
 
 _NOT_READABLE: Final = (
     *(BadZipFile, zlib.error, ParseError, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError),
@@ -139,17 +145,15 @@ class _Reader:
 
     def records(self) -> Iterator[Record]:
         """Iterate over the rows; a merged cell has its value in each row that it covers."""
-        rows = self._sheet.iter_rows()
         merged = MergedCells(self._merged)
-        number = width = 0
+        width = 0
         with _readable(self._name):
-            while True:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    cells = next(rows, None)
-                if cells is None:
-                    return
-                number += 1
+            for number, cells in enumerate(self._rows(), start=1):
+                if number > _MAX_ROWS:
+                    raise UnreadableList(
+                        f"{self._name} has a row below row {_MAX_ROWS:,}, the last one of a sheet. Open it in a "
+                        "spreadsheet and save it again, or save the sheet as CSV."
+                    )
                 dates: dict[int, str] = {}
                 numbers: dict[int, str] = {}
                 texts = [self._text(cell, dates, numbers) for cell in cells]
@@ -157,7 +161,19 @@ class _Reader:
                     texts = fill_in(texts, self._formulas[number], name=self._name, row=number)
                 merged.fill(number, texts, dates, numbers)
                 width = max(width, len(texts))
-                yield Record(number, number, texts or [""], _joined_rows(texts, width), dates, numbers)
+                problem = _joined_rows(texts, width) if texts else None
+                yield Record(number, number, texts or [""], problem, dates, numbers)
+
+    def _rows(self) -> Iterator[Sequence[Any]]:
+        """Iterate over the cells of the rows, also of those that the file leaves out."""
+        rows = self._sheet.iter_rows()
+        while True:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                some = list(islice(rows, _ROWS_AT_ONCE))
+            if not some:
+                return
+            yield from some
 
     def notes(self) -> Iterator[str]:
         """Yield what was not read as it is shown, by now."""

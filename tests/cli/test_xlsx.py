@@ -16,6 +16,7 @@ from openpyxl import Workbook
 
 from outreach_server.lists.csv_records import Record
 from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.header_rows import find_header
 from outreach_server.lists.tables import open_table
 from tests.cli.conftest import Cli
 
@@ -220,6 +221,28 @@ def test_a_cell_with_a_style_that_the_workbook_lacks_is_refused(xlsx: Callable[.
     edit_sheet(path, lambda sheet: sheet.replace('r="A2"', 'r="A2" s="999"'))
     with pytest.raises(UnreadableList, match="it cannot be read as an XLSX file"):
         rows(path)
+
+
+def test_a_row_below_the_last_one_of_a_sheet_is_refused(
+    xlsx: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each number that a file leaves out is an empty row, so that a large one would be read for minutes."""
+    monkeypatch.setattr("outreach_server.lists.xlsx_records._MAX_ROWS", 10)
+    path = xlsx(People=[["phone"], ["+14155550101"]])
+    edit_sheet(path, lambda sheet: sheet.replace('<row r="2"', '<row r="10"').replace('r="A2"', 'r="A10"'))
+    assert [record.cells for record in rows(path)] == [["phone"], *[[""]] * 8, ["+14155550101"]]
+    edit_sheet(path, lambda sheet: sheet.replace('<row r="10"', '<row r="11"'))
+    with pytest.raises(UnreadableList, match="it has a row below row 10"):
+        rows(path)
+
+
+def test_empty_rows_above_the_first_contact_are_not_kept() -> None:
+    """A sheet may have a million of them."""
+    contact = Record(6, 6, ["+14155550101"], None)
+    above = [Record(1, 1, ["phone"], None), *[Record(row, row, [""], None) for row in range(2, 6)]]
+    header = find_header(iter([*above, contact]), name="it", mapped={})
+    assert header.record.cells == ["phone"]
+    assert list(header.rest) == [contact]
 
 
 def test_a_text_file_has_no_sheets() -> None:
