@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from outreach_server.disconnects import cancel_without_client
 from outreach_server.fair_semaphore import FairSemaphore
 
 _JSON_RANGES: Final = ("application/json", "application/*", "*/*")
@@ -86,7 +87,7 @@ class DownloadResponse(Response):
         """Send the file."""
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_without_client, receive, tasks.cancel_scope)
+            tasks.start_soon(cancel_without_client, receive, tasks.cancel_scope)
             try:
                 await self._send(send)
             except Exception as error:
@@ -106,9 +107,3 @@ class DownloadResponse(Response):
                 await send({"type": "http.response.body", "body": part, "more_body": True})
                 part = await anext(parts, b"")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _cancel_without_client(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()

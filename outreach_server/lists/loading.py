@@ -90,8 +90,14 @@ async def rejects_file(
                 yield part
 
 
-async def check_list(server: Server, workspace: Workspace, wanted: ListRequest, opened: OpenedList) -> dict[str, Any]:
-    """Read a list, and return why a load would be refused, its overlaps, and the preflight of its campaign."""
+async def check_upload(server: Server, workspace: Workspace, upload_id: str, wanted: ListRequest) -> dict[str, Any]:
+    """Read a list, and return what was made of it, why a load would be refused, its overlaps, and its preflight."""
+    async with opened_for(server, workspace, upload_id, wanted) as opened:
+        checked = await _check_list(server, workspace, wanted, opened)
+    return {**document_of_list(opened), **checked}
+
+
+async def _check_list(server: Server, workspace: Workspace, wanted: ListRequest, opened: OpenedList) -> dict[str, Any]:
     campaigns, campaign = server.engine.campaigns, wanted.campaign
     checked: dict[str, Any] = {"refusal": None, "audience": None, "preflight": None}
     try:

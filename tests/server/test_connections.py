@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import NewWorkspace, NotFound, Outreach
+from outreach.models import NewUpload
 from outreach_server import create_app
 from outreach_server.bodies import body
 from outreach_server.context import RequestState, Server, set_request_state
 from outreach_server.errors import FaultMiddleware
+from outreach_server.lists.tables import ZIP
 from tests.server.conftest import Service, sms_body
 from tests.server.test_bodies import large_body
 from tests.server.test_errors import check_envelope
@@ -83,6 +87,32 @@ async def test_a_client_that_disconnects_is_not_answered(tmp_path: Path, caplog:
         await with_app(test, spool_directory=tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert caplog.records == []
+
+
+async def test_a_check_ends_with_its_helper_when_the_client_goes(tmp_path: Path) -> None:
+    """The helper would keep the turn of another list."""
+    pipe = tmp_path / "pid"
+    os.mkfifo(pipe)
+    script = f"import os, pathlib, time; pathlib.Path({str(pipe)!r}).write_text(str(os.getpid())); time.sleep(600)"
+    told = [chunk(b"{}", more=False)]
+    helpers: list[int] = []
+
+    async def receive() -> Message:
+        if told:
+            return told.pop()
+        helpers.append(int(await anyio.Path(pipe).read_text()))
+        return {"type": "http.disconnect"}
+
+    async with Outreach.open("memory://") as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        key = await engine.api_keys.create(workspace.id, scopes=("manage",))
+        upload = await engine.uploads.create(workspace.id, NewUpload(file_name="a.xlsx", size_bytes=len(ZIP)))
+        await engine.uploads.add_chunk(workspace.id, upload.id, 0, ZIP)
+        app = create_app(engine=engine, spool_directory=tmp_path, parser_command=(sys.executable, "-c", script))
+        with anyio.fail_after(60):
+            assert await post(app, key.api_key, receive, path=f"/manage/uploads/{upload.id}/check") == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(helpers[0], 0)
 
 
 async def test_a_body_that_stops_arriving_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

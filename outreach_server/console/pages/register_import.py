@@ -19,6 +19,7 @@ from outreach_server.console.pages.new.audience import in_words
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES
 from outreach_server.console.pages.uploading import kept_file, problem_of
+from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.opt_out_imports import check_opt_outs, import_opt_outs, rejected_opt_outs
 from outreach_server.lists.requests import ListRequest, read_list_request
@@ -196,7 +197,8 @@ async def _page(
     if asked.upload:
         try:
             upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
-            found = await check_opt_outs(visit.console.lists, visit.place, upload.id, asked.reading(visit))
+            check = check_opt_outs(visit.console.lists, visit.place, upload.id, asked.reading(visit))
+            found = await while_client_waits(visit.request, check)
         except NotFound:
             problems.setdefault("", _READ_NOW)
         except (InvalidRequest, Conflict) as error:

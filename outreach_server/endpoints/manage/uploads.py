@@ -21,6 +21,7 @@ from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import receive_content
 from outreach_server.bodies.query import read_query, whole, words
 from outreach_server.context import Server, server_of
+from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.endpoints.manage.common import (
     ACTOR,
@@ -33,7 +34,7 @@ from outreach_server.endpoints.manage.common import (
     refuse_body,
 )
 from outreach_server.errors import answer_once, json_response
-from outreach_server.lists.loading import add_list, check_list, document_of_list, load_list, opened_for, rejected_rows
+from outreach_server.lists.loading import add_list, check_upload, document_of_list, load_list, opened_for, rejected_rows
 from outreach_server.lists.requests import ListRequest, read_list_request
 
 _offset: Final = whole(0, MAX_UPLOAD_BYTES)
@@ -100,9 +101,7 @@ class CheckUpload(HTTPEndpoint):
         server, upload_id = server_of(request), path_id(request, "upload")
         read = partial(_read_request, server)
         wanted, _ = await read_optional_body(request, read, read({}))
-        async with opened_for(server, workspace, upload_id, wanted) as opened:
-            checked = await check_list(server, workspace, wanted, opened)
-        return json_response({**document_of_list(opened), **checked})
+        return json_response(await while_client_waits(request, check_upload(server, workspace, upload_id, wanted)))
 
 
 class RejectsOfUpload(HTTPEndpoint):

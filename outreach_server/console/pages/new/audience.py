@@ -17,9 +17,10 @@ from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.audience_request import FIELDS, NO_COLUMN, AudienceRequest, request_of
 from outreach_server.console.pages.new.steps import Choice, go_to, key_of, problems_of, steps_of
+from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.errors import UnreadableList
-from outreach_server.lists.loading import check_list, document_of_list, load_list, opened_for, rejected_rows
+from outreach_server.lists.loading import check_upload, load_list, opened_for, rejected_rows
 
 _SHOWN_REJECTS: Final = 20
 _PLACES: Final = (
@@ -98,14 +99,12 @@ async def _read_list(visit: Visit, asked: AudienceRequest) -> ReadList:
     new = await asked.new_campaign(visit, body=_PROBED_TEXT)
     wanted = attrs.evolve(asked.reading(visit), campaign=new)
     lists = visit.console.lists
-    async with opened_for(lists, visit.place, asked.upload, wanted) as opened:
-        checked = await check_list(lists, visit.place, wanted, opened)
-        document = {**document_of_list(opened), **checked}
-    preflight = checked["preflight"]
+    document = await while_client_waits(visit.request, check_upload(lists, visit.place, asked.upload, wanted))
+    preflight = document["preflight"]
     return ReadList(
         document=document,
         contacts=0 if preflight is None else preflight["contacted"],
-        problem=checked["refusal"] or "",
+        problem=document["refusal"] or "",
     )
 
 
