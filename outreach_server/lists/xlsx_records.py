@@ -127,7 +127,11 @@ def _chosen(sheets: Sequence[Any], name: str, wanted: str | None) -> Worksheet:
     for sheet in sheets:
         if sheet.title == wanted or (wanted is None and sheet.sheet_state == "visible"):
             return sheet  # type: ignore[no-any-return]
+    if not sheets:
+        raise UnreadableList(f"{name} holds no sheet that can be read. Save it as an Excel workbook (.xlsx) or as CSV.")
     named = ", ".join(repr(sheet.title) for sheet in sheets)
+    if wanted is None:
+        raise UnreadableList(f"{name} has no visible sheet. Unhide one, or name it with --sheet: {named}.")
     raise UnreadableList(f"{name} has no sheet {wanted!r}. Its sheets are: {named}.")
 
 

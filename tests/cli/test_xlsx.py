@@ -60,14 +60,13 @@ def rows(path: Path, sheet: str | None = None) -> list[Record]:
         return list(table.records)
 
 
-def edit_sheet(path: Path, change: Callable[[str], str]) -> None:
-    """Change the XML of a workbook's first sheet."""
+def edit(path: Path, change: Callable[[str], str], part: str = "xl/worksheets/sheet1.xml") -> None:
+    """Change the XML of a part of a workbook, its first sheet where no other is named."""
     with zipfile.ZipFile(path) as archive:
         content = {info.filename: archive.read(info) for info in archive.infolist()}
-    sheet = content["xl/worksheets/sheet1.xml"].decode()
-    changed = change(sheet)
-    assert changed != sheet
-    content["xl/worksheets/sheet1.xml"] = changed.encode()
+    before = content[part].decode()
+    content[part] = change(before).encode()
+    assert content[part] != before.encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, data)
@@ -114,7 +113,7 @@ def test_a_stored_value_of_a_formula_counts(xlsx: Callable[..., Path], stored: s
     """An empty one is a blank, as the spreadsheet computed it."""
     path = xlsx(People=[["phone", "name"], ["+14155550101", "=B1"]])
     pattern = r'<c r="B2"[^>]*><f>B1</f><v ?/?>(</v>)?</c>'
-    edit_sheet(path, lambda sheet: re.sub(pattern, f'<c r="B2" t="str"><f>B1</f>{stored}</c>', sheet))
+    edit(path, lambda sheet: re.sub(pattern, f'<c r="B2" t="str"><f>B1</f>{stored}</c>', sheet))
     cells = rows(path)[1].cells
     assert (cells[1] if len(cells) > 1 else "") == read
 
@@ -154,6 +153,26 @@ def test_the_first_visible_sheet_is_read_unless_another_is_named(
     args = ("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi")
     assert "Only the sheet 'People' is read. --sheet NAME reads another: 'Hidden', 'More'." in cli.tell(*args)
     assert "no sheet 'Else'. Its sheets are: 'Hidden', 'People', 'More'" in cli.refuse(*args, "--sheet", "Else")
+
+
+def test_a_workbook_without_a_visible_sheet_is_refused(xlsx: Callable[..., Path]) -> None:
+    """Its sheets are named, and one that is named is read."""
+    path = xlsx(One=[["phone"]], Two=[["name"]])
+    edit(path, lambda book: book.replace('state="visible"', 'state="hidden"'), "xl/workbook.xml")
+    with pytest.raises(
+        UnreadableList, match=r"it has no visible sheet\. Unhide one, or name it with --sheet: 'One', 'Two'"
+    ):
+        rows(path)
+    assert rows(path, "Two")[0].cells == ["name"]
+
+
+def test_a_workbook_without_a_sheet_that_can_be_read_is_refused(xlsx: Callable[..., Path]) -> None:
+    """Such as one of the kind "Strict Open XML"."""
+    path = xlsx(People=ROWS)
+    edit(path, lambda book: re.sub("<sheets>.*</sheets>", "<sheets/>", book), "xl/workbook.xml")
+    for sheet in (None, "People"):
+        with pytest.raises(UnreadableList, match="it holds no sheet that can be read"):
+            rows(path, sheet)
 
 
 def test_numbers_to_unsubscribe_come_from_a_sheet(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
@@ -218,7 +237,7 @@ def test_a_workbook_that_is_damaged_is_named(xlsx: Callable[..., Path], at: dict
 def test_a_cell_with_a_style_that_the_workbook_lacks_is_refused(xlsx: Callable[..., Path]) -> None:
     """As any other damage is."""
     path = xlsx(People=[["phone"], ["+14155550101"]])
-    edit_sheet(path, lambda sheet: sheet.replace('r="A2"', 'r="A2" s="999"'))
+    edit(path, lambda sheet: sheet.replace('r="A2"', 'r="A2" s="999"'))
     with pytest.raises(UnreadableList, match="it cannot be read as an XLSX file"):
         rows(path)
 
@@ -229,9 +248,9 @@ def test_a_row_below_the_last_one_of_a_sheet_is_refused(
     """Each number that a file leaves out is an empty row, so that a large one would be read for minutes."""
     monkeypatch.setattr("outreach_server.lists.xlsx_records._MAX_ROWS", 10)
     path = xlsx(People=[["phone"], ["+14155550101"]])
-    edit_sheet(path, lambda sheet: sheet.replace('<row r="2"', '<row r="10"').replace('r="A2"', 'r="A10"'))
+    edit(path, lambda sheet: sheet.replace('<row r="2"', '<row r="10"').replace('r="A2"', 'r="A10"'))
     assert [record.cells for record in rows(path)] == [["phone"], *[[""]] * 8, ["+14155550101"]]
-    edit_sheet(path, lambda sheet: sheet.replace('<row r="10"', '<row r="11"'))
+    edit(path, lambda sheet: sheet.replace('<row r="10"', '<row r="11"'))
     with pytest.raises(UnreadableList, match="it has a row below row 10"):
         rows(path)
 
