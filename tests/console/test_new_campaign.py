@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
+from openpyxl import Workbook
 
 from outreach import (
     Campaign,
@@ -181,6 +182,40 @@ async def test_what_has_to_be_decided_is_shown_before_it_is_loaded(house: House)
         ("+4915123456789", "Zoe", None),
         ("+4915123456789", "Jan", "duplicate"),
     ]
+
+
+async def test_another_sheet_of_a_workbook_is_named_and_chosen(house: House) -> None:
+    """The people of the others would not be contacted; the choice stands in the address."""
+    book = Workbook()
+    book.worksheets[0].title = "January"
+    for row in (["phone", "first_name"], ["+13035550140", "Jan"]):
+        book.worksheets[0].append(row)
+    second = book.create_sheet("February")
+    for row in (["phone", "first_name"], ["+13035550141", "Feb"], ["+13035550142", "Eve"]):
+        second.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    page, query = where(await send_file(house, content.getvalue(), "two.xlsx"))
+    assert page == "new/audience"
+    shown = await house.page(f"campaigns/new/audience?{urlencode(query)}")
+    assert "Only the sheet 'January' is read. “Sheet of a workbook” reads another: 'February'." in shown.root.text
+    typed = {**values(shown), "sheet": "February", "action": "read", "key": "k-r"}
+    _, query = where(await house.post("campaigns/new/audience", typed))
+    assert query["sheet"] == "February"
+    page, query = where(
+        await submit(house, f"campaigns/new/audience?{urlencode(query)}", {"action": "load"}, key="k-load")
+    )
+    assert page == "new/text"
+    found = (await house.engine.campaigns.list_recipients(house.workspace, query["campaign"])).items
+    assert [one.first_name for one in found] == ["Feb", "Eve"]
+
+
+async def test_numbers_that_take_no_texts_are_shown_before_they_are_loaded(house: House) -> None:
+    """The file is not plain, though each row can be loaded."""
+    page, query = where(await send_file(house, b"phone,first_name\n+493012345678,Ann\n+4915123456789,Ben\n"))
+    assert page == "new/audience"
+    shown = await house.page(f"campaigns/new/audience?{urlencode(query)}")
+    assert "1 number is a landline" in shown.root.text
 
 
 async def test_a_rejected_row_is_corrected_in_the_page(house: House) -> None:

@@ -18,7 +18,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.audience import in_words
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES
-from outreach_server.console.pages.uploading import kept_file, problem_of
+from outreach_server.console.pages.uploading import REGION, SHEET, ReadingField, kept_file, problem_of
 from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.opt_out_imports import check_opt_outs, import_opt_outs, rejected_opt_outs
@@ -31,19 +31,6 @@ _READ_NOW: Final = "The file is gone: its numbers are on the register, or a day 
 _FIRST_COLUMN: Final = re.compile(r"Say which one it is: `map` phone=(\d+)")
 
 
-@attrs.frozen(kw_only=True)
-class ReadingField:
-    """A choice of how a file is read.
-
-    Attributes:
-        hint: The meaning of an empty value.
-    """
-
-    name: str
-    label: str
-    hint: str
-
-
 FIELDS: Final = (
     ReadingField(
         name="phone",
@@ -51,10 +38,8 @@ FIELDS: Final = (
         hint="Its name, or its number from 1. Empty: every column whose name says so.",
     ),
     ReadingField(name="country", label="Column of the country", hint="Its name or number. Empty: by its name."),
-    ReadingField(
-        name="region", label="Country of local numbers", hint="Such as US or DE. Empty: that of the workspace."
-    ),
-    ReadingField(name="sheet", label="Sheet of a workbook", hint="Empty: the first one that is not hidden."),
+    REGION,
+    SHEET,
     ReadingField(name="encoding", label="Encoding of a text file", hint="Such as cp1250. Empty: it is detected."),
     ReadingField(name="delimiter", label="What separates cells", hint="Such as ; or tab. Empty: it is detected."),
 )

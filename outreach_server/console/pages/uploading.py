@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
+import attrs
 from starlette.datastructures import UploadFile
 
 from outreach import InvalidRequest, NotFound
@@ -18,6 +19,25 @@ _OTHER_FILE: Final = (
     "This form was sent before, and the file that it had then was taken. This one was not. If you want it too, choose "
     "it again and send the form again."
 )
+
+
+@attrs.frozen(kw_only=True)
+class ReadingField:
+    """A choice of how a file is read.
+
+    Attributes:
+        hint: The meaning of an empty value.
+    """
+
+    name: str
+    label: str
+    hint: str
+
+
+REGION: Final = ReadingField(
+    name="region", label="Country of local numbers", hint="Such as US or DE. Empty: that of the workspace."
+)
+SHEET: Final = ReadingField(name="sheet", label="Sheet of a workbook", hint="Empty: the first one that is not hidden.")
 
 
 def problem_of(file: UploadFile | None, wanted: str) -> str:

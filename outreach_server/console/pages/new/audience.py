@@ -17,6 +17,7 @@ from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.audience_request import FIELDS, NO_COLUMN, AudienceRequest, request_of
 from outreach_server.console.pages.new.steps import Choice, go_to, key_of, problems_of, steps_of
+from outreach_server.console.pages.uploading import REGION, SHEET
 from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.errors import UnreadableList
@@ -28,6 +29,7 @@ _PLACES: Final = (
     (re.compile(r"Name it with `map` \w+=COLUMN"), "Choose it below"),
     (re.compile(r", or map the column by its number: `map` \w+=\d+"), ""),
     (re.compile(r"`map` (\w+)=COLUMN"), r"the choice of the column for \1"),
+    (re.compile(r"`sheet`(?: NAME)?"), f"“{SHEET.label}”"),
     (re.compile(r"`(\w+)`"), lambda found: f"“{found[1].replace('_', ' ')}”"),
 )
 """The words of messages for the fields of a request, and the words of the page in their place."""
@@ -61,6 +63,8 @@ class ReadList:
             or found["duplicates"]
             or found["corrected"]
             or found["damaged"]
+            or found["notes"]
+            or found["number_warnings"]
             or found["preflight"]["left_out"]
             or any(one["people"] for one in overlaps)
         )
@@ -168,6 +172,7 @@ async def _page(
         other_file_url=visit.url("new", asked.query()),
         found=found,
         fields=[(name, word, _columns(name, asked, document)) for name, word in FIELDS.items()],
+        reading=[(REGION, asked.region), (SHEET, asked.sheet)],
         mapping=document.get("mapping", ()),
         rejected=_rejected(asked, document),
         notes=[*document.get("notes", ()), *document.get("number_warnings", ())],

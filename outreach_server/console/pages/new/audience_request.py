@@ -49,6 +49,7 @@ class AudienceRequest:
     channel: str
     agent: str
     region: str
+    sheet: str
     columns: Mapping[str, str]
     corrections: Mapping[str, str]
     leave: tuple[str, ...]
@@ -62,6 +63,7 @@ class AudienceRequest:
             "channel": self.channel,
             "agent": self.agent,
             "region": self.region,
+            "sheet": self.sheet,
             **{f"map_{name}": value for name, value in self.columns.items()},
             **{f"{_CORRECTION}{row}": number for row, number in self.corrections.items()},
             "leave": ",".join(self.leave),
@@ -78,6 +80,8 @@ class AudienceRequest:
         data: dict[str, Any] = {"map": mapped, "corrections": self.corrections}
         if self.region:
             data["region"] = self.region
+        if self.sheet:
+            data["sheet"] = self.sheet
         wanted = read_list_request(data, this_year=visit.now.year, carriers=())
         return attrs.evolve(wanted, leave_out=self._leave_out())
 
@@ -120,6 +124,7 @@ def request_of(given: Mapping[str, str]) -> AudienceRequest:
         channel="call" if given.get("channel") == "call" else "sms",
         agent=given.get("agent", ""),
         region=given.get("region", "").strip(),
+        sheet=given.get("sheet", "").strip(),
         columns={name: value for name in FIELDS if (value := given.get(f"map_{name}", "").strip())},
         corrections=dict(islice(corrections.items(), MAX_CORRECTIONS)),
         leave=tuple(dict.fromkeys(leave))[:MOST_LEFT_OUT],
