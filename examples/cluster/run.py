@@ -110,13 +110,15 @@ async def cluster(database: str, directory: Path, port: int) -> AsyncIterator[st
         environment["OUTREACH_SECRET_KEY"] = Fernet.generate_key().decode()
     sockets = [directory / f"node-{n + 1}.sock" for n in range(NODES)]
     proxy = await asyncio.start_server(RoundRobin(sockets).serve, "127.0.0.1", port)
+    url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    environment["OUTREACH_PUBLIC_URL"] = os.environ.get("OUTREACH_PUBLIC_URL", url)
     async with asyncio.TaskGroup() as tasks:
         commands = {f"worker {n + 1}": ["worker"] for n in range(WORKERS)}
         for n, socket in enumerate(sockets):
             commands[f"node {n + 1}"] = ["serve", "--no-dispatch", "--uds", str(socket)]
         running = [tasks.create_task(keep_running(name, environment, *words)) for name, words in commands.items()]
         try:
-            yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+            yield url
         finally:
             proxy.close()
             for task in running:

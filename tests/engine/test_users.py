@@ -392,17 +392,17 @@ async def test_a_bad_password_is_refused_and_the_link_stays(engine: Outreach, ac
 # ------------------------------------------------------------------------------------------------ set-up
 
 
-async def test_the_first_run_is_opened_by_the_newest_link_alone(engine: Outreach, clock: ManualClock) -> None:
-    """For an hour, and never again once there is a user."""
+async def test_the_first_run_is_opened_by_each_link_of_the_last_hour(engine: Outreach, clock: ManualClock) -> None:
+    """Each of several servers prints one. None is valid any more once there is a user."""
     new, workspace = NewUser(email="ann@acme.example", name="Ann"), NewWorkspace(name="Acme")
-    old, late = await engine.users.open_setup(), await engine.users.open_setup()
-    assert old is not None
+    late = await engine.users.open_setup()
     assert late is not None
     clock.advance(3600)
-    good = await engine.users.open_setup()
+    good, other = await engine.users.open_setup(), await engine.users.open_setup()
     spare_time = clock.now()
     assert good is not None
-    for token in (old.token, late.token, "guess"):
+    assert other is not None
+    for token in (late.token, "guess"):
         with pytest.raises(Unauthorized):
             await engine.users.set_up(token, new, password=PASSWORD, workspace=workspace)
     with pytest.raises(InvalidRequest):
@@ -412,8 +412,9 @@ async def test_the_first_run_is_opened_by_the_newest_link_alone(engine: Outreach
     assert made.user.operator
     assert await engine.users.get_roles(made.user.id) == {made.workspace.id: "owner"}
     assert await engine.users.open_setup() is None
-    with pytest.raises(Unauthorized):
-        await engine.users.set_up(good.token, new, password=PASSWORD, workspace=workspace)
+    for token in (good.token, other.token):
+        with pytest.raises(Unauthorized):
+            await engine.users.set_up(token, new, password=PASSWORD, workspace=workspace)
     assert {actor for action, actor, _ in await actions(engine) if action != "setup.open"} == {f"user:{made.user.id}"}
 
 

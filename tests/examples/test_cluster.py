@@ -173,6 +173,8 @@ def test_what_is_killed_is_started_again(environment: Mapping[str, str], tmp_pat
         )
     try:
         url = wait_for("the proxy", lambda: re.findall(r"Serving (http\S+) with", log.read_text()), seconds=SECONDS)[0]
+        links = wait_for("a link of the set-up", lambda: re.findall(r" (\S+)/console/setup#", log.read_text()))
+        assert set(links) == {url}
         (node,) = re.findall(r"node 1 is process (\d+)", log.read_text())
         os.kill(int(node), signal.SIGKILL)
         wait_for("it to be started again", lambda: len(re.findall("node 1 is process", log.read_text())) == 2)

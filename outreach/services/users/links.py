@@ -134,7 +134,9 @@ class Links:
         return await self._context.storage.write(operation)
 
     async def open_setup(self, *, actor: str = "library") -> CreatedInvitation | None:
-        """Make the link of the first-run set-up, good for an hour; None if there is a user. Earlier ones are withdrawn.
+        """Make the link of the first-run set-up, good for an hour or until there is a user; None if there is one.
+
+        Earlier ones stay valid: each of several servers prints its own.
 
         Args:
             actor: Recorded in the audit trail.
@@ -143,9 +145,6 @@ class Links:
         def operation(tx: Transaction) -> CreatedInvitation | None:
             if tx.users.exists_any():
                 return None
-            for one in tx.invitations.list(None):
-                if one.kind == "setup" and one.used_at is None:
-                    operations.use(tx, one, self._context.now())
             made = self._make("setup", _SETUP_FOR, actor)
             self._insert(tx, made.invitation, "setup.open", None)
             return made
