@@ -93,7 +93,7 @@ def require_purgeable(tx: Transaction, workspace_id: str, found: PersonRows, *, 
         if calling or recipient.status in _ON_ITS_WAY:
             raise Conflict(
                 f"A request to this number is on its way in campaign {recipient.campaign_id}. "
-                "Purge it again when that has ended, in an hour at the most."
+                "Purge it again when that has ended."
             )
     if found.open_singles:
         raise Conflict("A single message or call to this number is on its way. Purge it again when that has ended.")
