@@ -94,6 +94,25 @@ async def test_a_file_is_shown_then_imported_and_taken_back(house: House) -> Non
     ]
 
 
+async def test_a_file_that_was_left_is_found_again_or_deleted(house: House) -> None:
+    """A workspace may have few: the page that takes no more has them with a button."""
+    for number in range(10):
+        await send_file(house, LIST, f"list {number}.csv", key=f"k-{number}")
+    full = await send_file(house, key="k-one-more")
+    page = parse(full.text)
+    assert (full.status_code, page.problems) == (409, [])
+    [link] = [one.attributes["href"] for one in page.all("a") if one.text == "list 3.csv"]
+    read = parse((await house.client.get(link, headers={PEOPLE: "manager"})).text)
+    assert tiles(read) == ["3", "2", "2"]
+    form = {"action": "discard", "upload": values(read)["upload"], "key": "k"}
+    assert (await house.post(PATH, form, person="agent")).status_code == 403
+    for _ in range(2):
+        answer = await house.post(PATH, form, person="manager")
+        assert answer.headers["location"].endswith(PATH)
+    assert len((await house.engine.uploads.list(house.workspace)).items) == 9
+    assert (await send_file(house, key="k-again")).status_code == 303
+
+
 async def test_a_file_is_read_as_the_form_says(house: House) -> None:
     """By columns, region, encoding; a value that cannot be is named at its field, and nothing is lost."""
     content = "Büro;Vorname\n0151 23456789;Zoé\n".encode("cp1252")

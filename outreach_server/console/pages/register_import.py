@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, get_args
 
 import attrs
@@ -18,7 +19,15 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.audience import in_words
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES
-from outreach_server.console.pages.uploading import REGION, SHEET, ReadingField, kept_file, problem_of
+from outreach_server.console.pages.uploading import (
+    REGION,
+    SHEET,
+    ReadingField,
+    discard,
+    kept_file,
+    kept_files,
+    problem_of,
+)
 from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.opt_out_imports import check_opt_outs, import_opt_outs, rejected_opt_outs
@@ -81,7 +90,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def act(visit: Visit) -> Response:
-    """Keep a file, read it in another way, send its rejected rows, import it, or take an import back."""
+    """Keep a file, read it in another way, send its rejected rows, import or delete it, or take an import back."""
     key, asked = key_of(visit), _request_of(visit.form)
     match visit.form.get("action", ""):
         case "file":
@@ -90,6 +99,9 @@ async def act(visit: Visit) -> Response:
             return RedirectResponse(visit.url("register-import", asked.query()), 303)
         case "rejects":
             return await _rejects(visit, asked)
+        case "discard":
+            await discard(visit, asked.upload)
+            return visit.go("register-import")
         case _:
             name = visit.chosen("import-opt-outs", "undo-import")
             return await (_import(visit, asked) if name == "import-opt-outs" else _undo(visit))
@@ -188,6 +200,8 @@ async def _page(
             problems.setdefault("", _READ_NOW)
         except (InvalidRequest, Conflict) as error:
             problems = {**_problems_of(error), **problems}
+    replaced = visit.form.get("replace", visit.request.query_params.get("replace", ""))
+    kept = [] if upload or done else await kept_files(visit, partial(_url_of, visit), without=replaced)
     return visit.page(
         "register_import",
         title="Import of opt-outs",
@@ -197,7 +211,9 @@ async def _page(
         done=done,
         upload=upload,
         other_file_url=visit.url("register-import", {"replace": asked.upload}),
-        replaced=visit.form.get("replace", visit.request.query_params.get("replace", "")),
+        replaced=replaced,
+        kept=kept,
+        kept_url=visit.url("register-import"),
         found=found,
         fields=[(one, asked.chosen.get(one.name, "")) for one in FIELDS],
         notes=[_in_words(one) for one in (*found.get("notes", ()), *found.get("number_warnings", ()))],
@@ -205,6 +221,10 @@ async def _page(
         scopes=_scopes(asked.scope),
         key=visit.new_key(),
     )
+
+
+def _url_of(visit: Visit, upload: Upload) -> str:
+    return visit.url("register-import", {"upload": upload.id})
 
 
 def _scopes(chosen: str) -> Sequence[Choice]:

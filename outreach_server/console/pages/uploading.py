@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
@@ -13,6 +14,7 @@ from outreach import InvalidRequest, NotFound
 from outreach.errors import Conflict
 from outreach.models import MAX_CHUNK_BYTES, NewUpload, Upload
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.sent_again import is_sent_before
 
 _OTHER_FILE: Final = (
@@ -38,6 +40,20 @@ REGION: Final = ReadingField(
     name="region", label="Country of local numbers", hint="Such as US or DE. Empty: that of the workspace."
 )
 SHEET: Final = ReadingField(name="sheet", label="Sheet of a workbook", hint="Empty: the first one that is not hidden.")
+
+
+@attrs.frozen(kw_only=True)
+class KeptFile:
+    """A file that is kept for a day and was not loaded.
+
+    Attributes:
+        url: Where it is loaded; empty while not all of it is there.
+    """
+
+    id: str
+    name: str
+    url: str
+    at: MomentView
 
 
 def problem_of(file: UploadFile | None, wanted: str) -> str:
@@ -67,8 +83,7 @@ async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str
     """
     uploads, place = visit.engine.uploads, visit.place.id
     if instead_of:
-        with suppress(NotFound):
-            await uploads.remove(place, instead_of, actor=visit.actor)
+        await discard(visit, instead_of)
     new = NewUpload(file_name=_file_name(file), size_bytes=file.size or 0)
     try:
         upload = await uploads.create(place, new, idempotency_key=key, actor=visit.actor)
@@ -86,6 +101,33 @@ async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str
             raise InvalidRequest(_OTHER_FILE) from error
         offset += len(chunk)
     return upload
+
+
+async def discard(visit: Visit, upload_id: str) -> None:
+    """Delete a file that is kept, if it is still there."""
+    with suppress(NotFound):
+        await visit.engine.uploads.remove(visit.place.id, upload_id, actor=visit.actor)
+
+
+async def kept_files(visit: Visit, url_of: Callable[[Upload], str], *, without: str) -> Sequence[KeptFile]:
+    """Return the files of the workspace that are kept.
+
+    Args:
+        visit: The request.
+        url_of: Returns where a whole file is loaded.
+        without: The id of an upload that is left out.
+    """
+    clocks = visit.clocks()
+    return [
+        KeptFile(
+            id=one.id,
+            name=one.file_name,
+            url=url_of(one) if one.is_complete else "",
+            at=moment_of(one.created_at, visit.now, clocks),
+        )
+        for one in (await visit.engine.uploads.list(visit.place.id)).items
+        if one.id != without
+    ]
 
 
 def _file_name(file: UploadFile) -> str:

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Final
 
-import attrs
 from starlette.responses import RedirectResponse, Response
 
-from outreach import InvalidRequest, NotFound
+from outreach import InvalidRequest
 from outreach.errors import Conflict
 from outreach.models import Upload
 from outreach.server_support import JoinedReads
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.new import audience
 from outreach_server.console.pages.new.audience_request import AudienceRequest, request_of
 from outreach_server.console.pages.new.steps import Choice, key_of, steps_of
-from outreach_server.console.pages.uploading import kept_file, problem_of
+from outreach_server.console.pages.uploading import discard, kept_file, kept_files, problem_of
 from outreach_server.console.security.forms import ACTION_FIELD
 
 _MOST_AGENTS: Final = 200
 _NO_FILE: Final = "Choose a file with the contacts: a spreadsheet (.xlsx) or a text file (.csv)."
 _NO_AGENT: Final = "Choose the agent that calls."
 _LONGEST_NAME: Final = 100
-
-
-@attrs.frozen(kw_only=True)
-class KeptFile:
-    """A file that is kept for a day and was not loaded.
-
-    Attributes:
-        url: Where it is loaded; empty while not all of it is there.
-    """
-
-    id: str
-    name: str
-    url: str
-    at: MomentView
 
 
 async def show(visit: Visit) -> Response:
@@ -50,8 +34,7 @@ async def act(visit: Visit) -> Response:
     """Keep the file. Where nothing in it has to be decided, the next step is the text; else its page shows it."""
     key, asked, file = key_of(visit), request_of(visit.form), visit.file
     if visit.form.get(ACTION_FIELD) == "discard":
-        with suppress(NotFound):
-            await visit.engine.uploads.remove(visit.place.id, asked.upload, actor=visit.actor)
+        await discard(visit, asked.upload)
         return visit.go("new")
     problems = {}
     if asked.channel == "call" and not asked.agent:
@@ -79,14 +62,8 @@ def _name_of(upload: Upload) -> str:
     return stem[:_LONGEST_NAME].strip() or "New campaign"
 
 
-def _kept(visit: Visit, upload: Upload) -> KeptFile:
-    query = request_of({"upload": upload.id, "name": _name_of(upload)}).query()
-    return KeptFile(
-        id=upload.id,
-        name=upload.file_name,
-        url=visit.url("new-audience", query) if upload.is_complete else "",
-        at=moment_of(upload.created_at, visit.now, visit.clocks()),
-    )
+def _audience_url(visit: Visit, upload: Upload) -> str:
+    return visit.url("new-audience", request_of({"upload": upload.id, "name": _name_of(upload)}).query())
 
 
 async def _page(
@@ -94,7 +71,7 @@ async def _page(
 ) -> Response:
     async with JoinedReads() as reads:
         found = reads.start(visit.engine.agents.list(visit.place.id, limit=_MOST_AGENTS))
-        uploads = reads.start(visit.engine.uploads.list(visit.place.id))
+        kept = reads.start(kept_files(visit, partial(_audience_url, visit), without=asked.upload))
     agents = found.result().items
     return visit.page(
         "new/file",
@@ -109,6 +86,7 @@ async def _page(
         agents=[
             Choice(value=one.id, word=one.name, chosen=one.id == asked.agent) for one in agents if one.can_place_calls
         ],
-        kept=[_kept(visit, one) for one in uploads.result().items if one.id != asked.upload],
+        kept=kept.result(),
+        kept_url=visit.url("new"),
         key=visit.new_key(),
     )
