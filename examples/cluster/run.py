@@ -126,7 +126,10 @@ async def cluster(database: str, directory: Path, port: int) -> AsyncIterator[st
 
 
 async def send_campaign(client: httpx.AsyncClient, contacts: int) -> None:
-    """Create a campaign, start it, and wait until it is completed: each request goes to the next node."""
+    """Create a campaign, start it, and wait until it is completed: each request goes to the next node.
+
+    While the database or both nodes are away, it asks again.
+    """
     people = [{"phone_number": f"+1201555{number:04d}", "first_name": "Ada"} for number in range(contacts)]
     fields = {
         "name": "Spring",
@@ -139,10 +142,11 @@ async def send_campaign(client: httpx.AsyncClient, contacts: int) -> None:
     identifier = made.raise_for_status().json()["id"]
     (await client.post(f"/manage/campaigns/{identifier}/start")).raise_for_status()
     while True:
-        shown = (await client.get(f"/manage/campaigns/{identifier}")).raise_for_status().json()
-        print(f"{shown['status']}: {shown['successful_calls']} of {contacts}", flush=True)
-        if shown["status"] == "completed":
-            return
+        with contextlib.suppress(httpx.HTTPError):
+            shown = (await client.get(f"/manage/campaigns/{identifier}")).raise_for_status().json()
+            print(f"{shown['status']}: {shown['successful_calls']} of {contacts}", flush=True)
+            if shown["status"] == "completed":
+                return
         await asyncio.sleep(0.5)
 
 
@@ -165,10 +169,14 @@ async def main(options: argparse.Namespace, database: str, directory: Path) -> N
     ):
         await until_ready(client)
         print(f"Serving {url} with the key {key}; Ctrl-C ends it.", flush=True)
+        waits: list[asyncio.Task[object]] = [asyncio.create_task(ended.wait())]
         if options.campaign:
-            await send_campaign(client, options.campaign)
-        else:
-            await ended.wait()
+            waits.append(asyncio.create_task(send_campaign(client, options.campaign)))
+        done, others = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for one in others:
+            one.cancel()
+        for one in done:
+            one.result()
 
 
 async def until_ready(client: httpx.AsyncClient) -> None:

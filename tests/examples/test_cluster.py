@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import runpy
 import shlex
 import signal
 import subprocess
@@ -158,13 +160,35 @@ def test_a_database_of_its_own_is_started_and_ended(environment: Mapping[str, st
     assert not [words for words in running if str(place) in words]
 
 
+def test_a_campaign_is_followed_over_an_outage() -> None:
+    """Of the database, for which a node answers 503, and of the nodes."""
+    left = [httpx.Response(503), None, httpx.Response(200, json={"status": "completed", "successful_calls": 3})]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            return httpx.Response(201, json={"id": "it"})
+        found = left.pop(0)
+        if found is None:
+            raise httpx.ConnectError("nobody listens")
+        return found
+
+    async def follow() -> None:
+        transport = httpx.MockTransport(answer)
+        async with httpx.AsyncClient(base_url="http://cluster", transport=transport) as client:
+            await runpy.run_path(RUN[1])["send_campaign"](client, 3)
+
+    asyncio.run(follow())
+    assert not left
+
+
 @pytest.mark.soak("it starts five servers")
-def test_what_is_killed_is_started_again(environment: Mapping[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--campaign", "3000")], ids=["without a campaign", "during a campaign"])
+def test_what_is_killed_is_started_again(environment: Mapping[str, str], tmp_path: Path, more: Sequence[str]) -> None:
     """Requests go to the other node meanwhile; Ctrl-C ends everything, and leaves no process."""
     log = tmp_path / "log"
     with log.open("w") as out:
         running = subprocess.Popen(
-            [*RUN, "--database", postgres.empty_database()],
+            [*RUN, "--database", postgres.empty_database(), *more],
             cwd=CLUSTER,
             env=environment,
             stdout=out,
@@ -175,6 +199,7 @@ def test_what_is_killed_is_started_again(environment: Mapping[str, str], tmp_pat
         url = wait_for("the proxy", lambda: re.findall(r"Serving (http\S+) with", log.read_text()), seconds=SECONDS)[0]
         links = wait_for("a link of the set-up", lambda: re.findall(r" (\S+)/console/setup#", log.read_text()))
         assert set(links) == {url}
+        wait_for("a campaign that sends", lambda: not more or "active: " in log.read_text(), seconds=SECONDS)
         (node,) = re.findall(r"node 1 is process (\d+)", log.read_text())
         os.kill(int(node), signal.SIGKILL)
         wait_for("it to be started again", lambda: len(re.findall("node 1 is process", log.read_text())) == 2)
