@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -44,22 +45,24 @@ def test_a_run_is_made_once_over_kills_and_set_clocks(seeds: Sequence[int], kill
 
 def make_without_key(patch: pytest.MonkeyPatch) -> None:
     """Record the run in a transaction of its own, after the one that makes its campaign."""
-    make = schedule_runs.ScheduleRuns._make
+    make, made = schedule_runs.ScheduleRuns._make, dict[tuple[str, datetime], CampaignCreated]()
 
-    async def making(self: Any, schedule: Schedule, at: Any, now: Any) -> None:
-        made: list[CampaignCreated] = []
-        with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(schedule_runs._RunGuard, "keep", lambda *_: None)
-            inner.setattr(schedule_runs._RunGuard, "finish", lambda _, __, one, **___: made.append(one))
-            await make(self, schedule, at, now)
-        if made:
+    def note(guard: Any, tx: Transaction, one: CampaignCreated, **_: Any) -> None:
+        made[guard._schedule.id, guard._at] = one
+
+    async def making(self: Any, schedule: Schedule, at: datetime, now: datetime) -> None:
+        await make(self, schedule, at, now)
+        one = made.pop((schedule.id, at), None)
+        if one is not None:
             await self._context.storage.write(
-                lambda tx: _record(tx, schedule, at, made[-1]),
+                lambda tx: schedules.record_made(
+                    tx, schedule, at, run=one.campaign, contacts=1, now=one.campaign.created_at
+                ),
             )
 
-    def _record(tx: Transaction, schedule: Schedule, at: Any, one: CampaignCreated) -> None:
-        schedules.record_made(tx, schedule, at, run=one.campaign, contacts=1, now=one.campaign.created_at)
-
+    # Not within `making`: a killed process would not undo it.
+    patch.setattr(schedule_runs._RunGuard, "keep", lambda *_: None)
+    patch.setattr(schedule_runs._RunGuard, "finish", note)
     patch.setattr(schedule_runs.ScheduleRuns, "_make", making)
 
 
