@@ -22,7 +22,7 @@ from tests import postgres
 OpenStorage = Callable[[Clock], Storage]
 
 
-_AGAIN = pytest.mark.turn(16, "the engine is the same in memory")
+_AGAIN = pytest.mark.turn(20, "the engine is the same in memory")
 
 
 @pytest.fixture(params=["memory", pytest.param("sqlite", marks=_AGAIN), pytest.param("postgres", marks=_AGAIN)])

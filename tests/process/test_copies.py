@@ -119,7 +119,7 @@ def test_a_damaged_file_is_not_sent_from_after_a_crash(place: Place) -> None:
     assert place.books.sent() == sent
 
 
-@pytest.mark.turn(2, "waits for seconds until what should not be sent was not")
+@pytest.mark.turn(3, "waits for seconds until what should not be sent was not")
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(place: Place, renamed: bool) -> None:
     """Within a heartbeat; it is said, and a stop and a restore put it right."""
@@ -143,7 +143,7 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
     assert {campaign["pause_reason"] for campaign in place.books.campaigns().values()} == {"restored"}
 
 
-@pytest.mark.turn(2, "waits for seconds until what should not be sent was not")
+@pytest.mark.turn(3, "waits for seconds until what should not be sent was not")
 @pytest.mark.parametrize("renamed", [False, True])
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_server_that_sends_nothing_notices_a_file_that_was_put_in_the_place(

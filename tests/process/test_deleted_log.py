@@ -21,7 +21,7 @@ from tests.process.test_copies import refused
 from tests.process.waiting import PATIENCE, wait_for
 
 
-@pytest.mark.turn(2, "waits for seconds until what should not be sent was not")
+@pytest.mark.turn(3, "waits for seconds until what should not be sent was not")
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_a_server_whose_log_is_deleted_sends_nothing_more(place: Place, ending: str, killed: bool) -> None:
@@ -80,7 +80,7 @@ def kill_between_heartbeats(place: Place, server: ServerProcess, checkpoint: str
     raise AssertionError("The machine is too busy: a heartbeat came before three messages, again and again.")
 
 
-@pytest.mark.turn(2, "kills a server for each case")
+@pytest.mark.turn(3, "kills a server for each case")
 @pytest.mark.parametrize("checkpoint", [None, "PASSIVE", "TRUNCATE"])
 def test_what_ran_is_paused_where_the_log_of_a_killed_server_was_deleted(place: Place, checkpoint: str | None) -> None:
     """Also where the last heartbeat is in the file: what was committed after it shows."""
@@ -129,7 +129,7 @@ def _compact(place: Place) -> None:
     place.command("db", "compact")
 
 
-@pytest.mark.turn(2, "kills a server for each case")
+@pytest.mark.turn(3, "kills a server for each case")
 @pytest.mark.parametrize("what", [_nothing, _ask_for_status, _look_with_sqlite, _add_and_delete_the_log, _compact])
 def test_a_killed_server_goes_on_where_nothing_was_lost(place: Place, what: Callable[[Place], None]) -> None:
     """The first program that opened the file added its log to it."""

@@ -74,7 +74,7 @@ def sending(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         place.end()
 
 
-@pytest.mark.turn(2, "a minute in which nothing answers")
+@pytest.mark.turn(3, "a minute in which nothing answers")
 def test_who_cannot_renew_its_lease_sends_nothing_and_goes_on_afterwards(sending: Sending) -> None:
     """Requests are answered meanwhile; everybody is reached once."""
     place = sending.place
@@ -96,7 +96,7 @@ def test_who_cannot_renew_its_lease_sends_nothing_and_goes_on_afterwards(sending
         assert "Traceback" not in process.errors(), process.errors()
 
 
-@pytest.mark.turn(2, "half a minute in which nothing answers")
+@pytest.mark.turn(3, "half a minute in which nothing answers")
 def test_a_signal_ends_everybody_in_time(sending: Sending) -> None:
     """A hung server keeps neither a server nor a worker from ending; what is unknown then is not sent again."""
     place = sending.place

@@ -89,6 +89,7 @@ def received(place: Place) -> int:
     return sum(row["received_bytes"] for row in place.books.rows("SELECT received_bytes FROM uploads"))
 
 
+@pytest.mark.turn(2, "kills servers on each database")
 def test_an_upload_goes_on_over_killed_servers(anywhere: Place) -> None:
     """One is killed among the chunks, one during a check, one during a load; the last one loads the list once."""
     place = anywhere
