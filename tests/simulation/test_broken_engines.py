@@ -32,7 +32,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a stop is counted in another workspace": 2,
     "that time which a clock has jumped over counts as passed": 205,
     "change numbers are drawn early": 45,
-    "a slot recedes after the clock was set back": 52,
+    "a slot recedes after the clock was set back": 42,
     "intents in doubt are forgotten": 28,
     "a cap does not count what is committed with it": 71,
     "permits are not given back": 59,
