@@ -34,6 +34,8 @@ from outreach.testing.storage_tables.base_contract import (
     TICK,
     ContractBase,
     awkward_moments,
+    given_rows,
+    insert_rows,
     pending,
     publish,
 )
@@ -45,7 +47,7 @@ class AccountsContract(ContractBase):
     async def test_an_account_is_found_by_each_of_its_names(self, storage: Storage) -> None:
         """By its workspace and id, by its id alone, and by its workspace and provider; never from elsewhere."""
         account = make_account()
-        await storage.write(lambda tx: tx.accounts.insert(account))
+        await given_rows(storage, account)
 
         def found(tx: Transaction) -> list[object]:
             return [
@@ -64,12 +66,7 @@ class AccountsContract(ContractBase):
         """Oldest first, at most as many as requested."""
         late = make_account(created_at=NOW + TICK)
         early = make_account(workspace_id=OTHER_WORKSPACE, created_at=NOW)
-
-        def insert(tx: Transaction) -> None:
-            for account in (late, early):
-                tx.accounts.insert(account)
-
-        await storage.write(insert)
+        await given_rows(storage, late, early)
 
         async def found(workspace_id: str | None, limit: int = 9) -> list[StoredAccount]:
             return list(await storage.read(lambda tx: tx.accounts.any_workspace(workspace_id, limit=limit)))
@@ -81,8 +78,7 @@ class AccountsContract(ContractBase):
     async def test_all_accounts_are_paged_by_id(self, storage: Storage) -> None:
         """Of all workspaces, after an id, at most as many as requested."""
         first, second = sorted((make_account(), make_account(workspace_id=OTHER_WORKSPACE)), key=lambda one: one.id)
-        for account in (second, first):
-            await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]
+        await given_rows(storage, second, first)
 
         async def page(after: str, limit: int = 9) -> list[StoredAccount]:
             return list(await storage.read(lambda tx: tx.accounts.page(after=after, limit=limit)))
@@ -95,7 +91,7 @@ class AccountsContract(ContractBase):
     async def test_the_same_credentials_under_another_key_stop_no_request(self, storage: Storage) -> None:
         """`reseal` writes the row, and counts as no stop; an update does."""
         account = make_account()
-        await storage.write(lambda tx: tx.accounts.insert(account))
+        await given_rows(storage, account)
         before = await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE))
         await storage.write(lambda tx: tx.accounts.reseal(attrs.evolve(account, sealed="other")))
         assert await storage.read(lambda tx: tx.accounts.find(account.id)) == attrs.evolve(account, sealed="other")
@@ -106,7 +102,7 @@ class AccountsContract(ContractBase):
     async def test_the_time_of_the_last_report_is_kept_and_stops_no_request(self, storage: Storage) -> None:
         """It is written with many callbacks."""
         account = make_account()
-        await storage.write(lambda tx: tx.accounts.insert(account))
+        await given_rows(storage, account)
         reported = attrs.evolve(account, last_report_at=NOW + TICK)
         before = await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE))
         await storage.write(lambda tx: tx.accounts.note_report(reported))
@@ -161,15 +157,15 @@ class AccountsContract(ContractBase):
 
     async def test_a_workspace_has_one_account_at_a_provider(self, storage: Storage) -> None:
         """A second one is refused, also by another id; another workspace has its own."""
-        await storage.write(lambda tx: tx.accounts.insert(make_account()))
+        await given_rows(storage, make_account())
         with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.accounts.insert(make_account()))
-        await storage.write(lambda tx: tx.accounts.insert(make_account(workspace_id=OTHER_WORKSPACE)))
+        await given_rows(storage, make_account(workspace_id=OTHER_WORKSPACE))
 
     async def test_an_update_writes_what_can_change(self, storage: Storage) -> None:
         """The credentials, the flag and the revision; a foreign or absent account is a LookupError."""
         account = make_account()
-        await storage.write(lambda tx: tx.accounts.insert(account))
+        await given_rows(storage, account)
         changed = attrs.evolve(account, sealed="other", replies_to_keywords=False, revision=1, updated_at=NOW + TICK)
         await storage.write(lambda tx: tx.accounts.update(changed))
         assert await storage.read(lambda tx: tx.accounts.find(account.id)) == changed
@@ -180,23 +176,22 @@ class AccountsContract(ContractBase):
     async def test_an_account_is_deleted_by_its_own_workspace(self, storage: Storage) -> None:
         """And then another one may be made at the same provider."""
         account = make_account()
-        await storage.write(lambda tx: tx.accounts.insert(account))
+        await given_rows(storage, account)
         assert not await storage.write(lambda tx: tx.accounts.delete(OTHER_WORKSPACE, account.id))
         assert await storage.write(lambda tx: tx.accounts.delete(THIS_WORKSPACE, account.id))
         assert not await storage.write(lambda tx: tx.accounts.delete(THIS_WORKSPACE, account.id))
-        await storage.write(lambda tx: tx.accounts.insert(make_account()))
+        await given_rows(storage, make_account())
 
     async def test_accounts_are_listed_oldest_first(self, storage: Storage) -> None:
         """By (created_at, id), of one workspace."""
         later, first = make_account(created_at=NOW + TICK), make_account(provider="vapi")
-        for account in (later, first, make_account(workspace_id=OTHER_WORKSPACE)):
-            await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]
+        await given_rows(storage, later, first, make_account(workspace_id=OTHER_WORKSPACE))
         assert list(await storage.read(lambda tx: tx.accounts.list(THIS_WORKSPACE))) == [first, later]
 
     async def test_an_event_is_found_once_it_is_written(self, storage: Storage) -> None:
         """By its account and its own identifier; a second insert is refused."""
         record = make_callback(body=b"\x00\xff{")
-        await storage.write(lambda tx: tx.callbacks.insert(record))
+        await given_rows(storage, record)
 
         def found(tx: Transaction) -> list[CallbackRecord | None]:
             return [
@@ -226,8 +221,7 @@ class AccountsContract(ContractBase):
             for later, report in enumerate(reports)
         ]
         elsewhere = make_callback(workspace_id=OTHER_WORKSPACE, report=reports[0])
-        for record in (*made, elsewhere, make_callback()):
-            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+        await given_rows(storage, *made, elsewhere, make_callback())
 
         async def waiting(
             provider: str = "twilio", limit: int = 9, where: str = THIS_WORKSPACE
@@ -260,8 +254,7 @@ class AccountsContract(ContractBase):
         ]
 
         def operation(tx: Transaction) -> list[list[CallbackRecord]]:
-            tx.callbacks.insert(own)
-            tx.callbacks.insert(telephony)
+            insert_rows(tx, own, telephony)
             tx.callbacks.prefetch_waiting(names)
             before = [list(tx.callbacks.waiting(*name, limit=9)) for name in names]
             tx.callbacks.insert(late)
@@ -283,8 +276,7 @@ class AccountsContract(ContractBase):
         elsewhere = make_callback(
             workspace_id=OTHER_WORKSPACE, report=make_call_report(provider_id="conv-1", telephony_id="CA-1")
         )
-        for record in (*made, elsewhere):
-            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+        await given_rows(storage, *made, elsewhere)
 
         async def waiting(name: str, limit: int = 9) -> list[CallbackRecord]:
             return list(await storage.read(lambda tx: tx.callbacks.waiting(THIS_WORKSPACE, "vapi", name, limit=limit)))
@@ -300,7 +292,7 @@ class AccountsContract(ContractBase):
     async def test_the_providers_own_event_is_kept_in_the_body_alone(self, storage: Storage) -> None:
         """The engine's reading of it is kept beside it."""
         record = make_callback(report=make_message_report(provider_id="SM-1", raw={"MessageSid": "SM-1"}))
-        await storage.write(lambda tx: tx.callbacks.insert(record))
+        await given_rows(storage, record)
         found = await storage.read(lambda tx: tx.callbacks.get(THIS_WORKSPACE, record.account_id, record.event_id))
         assert found == attrs.evolve(record, report=make_message_report(provider_id="SM-1"))
 
@@ -310,7 +302,7 @@ class AccountsContract(ContractBase):
     async def test_an_event_that_is_not_there_is_not_written_over(self, storage: Storage, changes: Any) -> None:
         """Its workspace, its account and its identifier say which it is."""
         record = make_callback()
-        await storage.write(lambda tx: tx.callbacks.insert(record))
+        await given_rows(storage, record)
         with pytest.raises(LookupError):
             await storage.write(lambda tx: tx.callbacks.update(attrs.evolve(record, result="merged", **changes)))
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [record]
@@ -318,8 +310,7 @@ class AccountsContract(ContractBase):
     async def test_events_are_listed_newest_first(self, storage: Storage) -> None:
         """At most `limit`, of one workspace, from any place on."""
         made = [_at(NOW + TICK * later) for later in (1, 0, 2)]
-        for record in (*made, make_callback(workspace_id=OTHER_WORKSPACE)):
-            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+        await given_rows(storage, *made, make_callback(workspace_id=OTHER_WORKSPACE))
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[2], made[0], made[1]]
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE, limit=1))) == [made[2]]
         behind = [(one.received_at, one.account_id, one.event_id) for one in made]
@@ -330,8 +321,7 @@ class AccountsContract(ContractBase):
         """Both descending; a page begins behind any of them."""
         keys = [("a", "2"), ("a", "3"), ("b", "1")]
         made = [make_callback(account_id=account, event_id=event, received_at=NOW) for account, event in keys]
-        for record in made:
-            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+        await given_rows(storage, *made)
         for place, rest in (((NOW, "b", "1"), made[1::-1]), ((NOW, "a", "3"), made[:1]), ((NOW, "c", ""), made[::-1])):
             found = await storage.read(lambda tx, place=place: tx.callbacks.list(THIS_WORKSPACE, after=place))  # type: ignore[misc]
             assert list(found) == rest
@@ -339,12 +329,11 @@ class AccountsContract(ContractBase):
     async def test_old_events_are_swept_in_slices(self, storage: Storage) -> None:
         """Those received before a moment, of a workspace the oldest first, at most `limit` at a time in all."""
         made = [_at(NOW + TICK * later) for later in range(4)]
-        for record in made:
-            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+        await given_rows(storage, *made)
         assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 2
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[3], made[2]]
         elsewhere = make_callback(workspace_id=OTHER_WORKSPACE, received_at=NOW)
-        await storage.write(lambda tx: tx.callbacks.insert(elsewhere))
+        await given_rows(storage, elsewhere)
         assert await storage.write(lambda tx: tx.callbacks.sweep(NOW + TICK * 3, limit=2)) == 2
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[3]]
         assert list(await storage.read(lambda tx: tx.callbacks.list(OTHER_WORKSPACE))) == []

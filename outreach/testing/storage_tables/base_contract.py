@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
 import attrs
 import pytest
 
+from outreach.models.account import StoredAccount
+from outreach.models.call import Call
 from outreach.models.campaign import Campaign, PreparedRecipient
-from outreach.models.states import RecipientStatus
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import InboundMessage, Message
+from outreach.models.reports import CallbackRecord
+from outreach.models.resources import Agent, Flow, Number, Trunk
+from outreach.models.schedule import Occurrence, Schedule
+from outreach.models.states import RecipientStatus, TrailEntry
+from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.user import Invitation, Session, StoredUser
+from outreach.models.webhook import Webhook, WebhookAttempt
+from outreach.models.workspace import ApiKey, Workspace
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_campaign, make_prepared, make_workspace
@@ -85,6 +96,44 @@ def publish(tx: Transaction, campaign: Campaign, rows: Sequence[Row] = ()) -> Ca
     return counted
 
 
+_INSERTS: Final[Mapping[type, Callable[[Transaction], Callable[[Any], object]]]] = {
+    Agent: lambda tx: tx.agents.insert,
+    ApiKey: lambda tx: tx.keys.insert,
+    Call: lambda tx: tx.calls.insert,
+    Campaign: lambda tx: functools.partial(publish, tx),
+    CallbackRecord: lambda tx: tx.callbacks.insert,
+    Dispatch: lambda tx: tx.dispatches.insert,
+    Flow: lambda tx: tx.flows.insert,
+    InboundMessage: lambda tx: tx.inbound.insert,
+    Invitation: lambda tx: tx.invitations.insert,
+    Message: lambda tx: tx.messages.insert,
+    Number: lambda tx: tx.numbers.insert,
+    Occurrence: lambda tx: tx.occurrences.insert,
+    Schedule: lambda tx: tx.schedules.insert,
+    Session: lambda tx: tx.sessions.insert,
+    StoredAccount: lambda tx: tx.accounts.insert,
+    StoredUser: lambda tx: tx.users.insert,
+    TrailEntry: lambda tx: tx.trail.append,
+    Trunk: lambda tx: tx.trunks.insert,
+    Unsubscribe: lambda tx: tx.register.put,
+    Webhook: lambda tx: tx.webhooks.insert,
+    WebhookAttempt: lambda tx: tx.webhook_attempts.insert,
+    Workspace: lambda tx: tx.workspaces.insert,
+}
+"""The method that inserts a row of each kind."""
+
+
+def insert_rows(tx: Transaction, *rows: object) -> None:
+    """Insert rows of any kinds, in this order; campaigns are published."""
+    for row in rows:
+        _INSERTS[type(row)](tx)(row)
+
+
+async def given_rows(storage: Storage, *rows: object) -> None:
+    """Insert rows of any kinds in one transaction, in this order; campaigns are published."""
+    await storage.write(lambda tx: insert_rows(tx, *rows))
+
+
 async def given_campaign(storage: Storage, *contacts: PreparedRecipient, campaign: Campaign | None = None) -> Campaign:
     """Write a published campaign whose recipients are all pending."""
     wanted = make_campaign() if campaign is None else campaign
@@ -131,15 +180,12 @@ def _opening(test: Callable[..., Any]) -> Callable[..., Any]:
             given["open_storage"] = open_storage
         async with open_storage() as storage:
             if name == "storage":
-                await storage.write(_insert_workspaces)
+                await given_rows(
+                    storage, make_workspace(id=THIS_WORKSPACE), make_workspace(id=OTHER_WORKSPACE, name="Other")
+                )
             await test(self, **{name: storage}, **given)
 
     kept = [one for one in signature.parameters.values() if one.name not in {name, "open_storage"}]
     takes = inspect.Parameter("open_storage", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     run.__signature__ = signature.replace(parameters=[*kept, takes])  # type: ignore[attr-defined]
     return run
-
-
-def _insert_workspaces(tx: Transaction) -> None:
-    tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
-    tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE, name="Other"))

@@ -25,13 +25,15 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_recipients,
+    given_rows,
+    insert_rows,
 )
 
 
 async def given_agent(storage: Storage, workspace_id: str = THIS_WORKSPACE) -> str:
     """Write an agent and return its identifier."""
     agent = make_agent(workspace_id=workspace_id)
-    await storage.write(lambda tx: tx.agents.insert(agent))
+    await given_rows(storage, agent)
     return agent.id
 
 
@@ -46,12 +48,7 @@ class CallsContract(ContractBase):
         variables = {"z": text, text: "1", "a": ""}
         full = make_call(agent_id=agent_id, to=as_key(text), variables=variables, outcome="voicemail", **texts)
         bare = make_call(agent_id=agent_id)
-
-        def insert(tx: Transaction) -> None:
-            tx.calls.insert(full)
-            tx.calls.insert(bare)
-
-        await storage.write(insert)
+        await given_rows(storage, full, bare)
         read = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, full.id))
         assert read == full
         assert list(read.variables) == list(variables)
@@ -80,7 +77,7 @@ class CallsContract(ContractBase):
             cost_currency="USD",
             judged_at=moment + 3 * TICK,
         )
-        await storage.write(lambda tx: tx.calls.insert(call))
+        await given_rows(storage, call)
         await storage.write(lambda tx: tx.calls.update(changed))
         assert await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id)) == changed
 
@@ -91,7 +88,7 @@ class CallsContract(ContractBase):
         agent_id = await given_agent(storage)
         calls = [make_call(agent_id=agent_id), make_call(agent_id=agent_id, campaign_id=campaign.id, position=0)]
         for call in calls:
-            await storage.write(lambda tx, call=call: tx.calls.insert(call))  # type: ignore[misc]
+            await given_rows(storage, call)
             for content in (text, text + text, text):
                 await storage.write(
                     lambda tx, call=call, content=content: tx.calls.put_transcript(call, content)  # type: ignore[misc]
@@ -119,8 +116,7 @@ class CallsContract(ContractBase):
             )
             for number, (of, agent, status, outcome) in enumerate(itertools.product(*choices))
         ]  # fmt: skip
-        for call in calls:
-            await storage.write(lambda tx, call=call: tx.calls.insert(call))  # type: ignore[misc]
+        await given_rows(storage, *calls)
         wanted = itertools.product(
             [None, campaign.id], [None, agents[0]], [None, "busy"], [None, "callback", "unknown"]
         )
@@ -149,7 +145,7 @@ class CallsContract(ContractBase):
         """They are copied when they are written and when they are read."""
         variables: dict[str, str] = {"name": "Ann"}
         call = make_call(agent_id=await given_agent(storage), variables=variables)
-        await storage.write(lambda tx: tx.calls.insert(call))
+        await given_rows(storage, call)
         variables["name"] = "Bob"
         for _ in range(2):
             read: Any = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
@@ -159,7 +155,7 @@ class CallsContract(ContractBase):
     async def test_a_call_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
         """`get` names the workspace; `find` answers for whatever workspace."""
         call = make_call(agent_id=await given_agent(storage))
-        await storage.write(lambda tx: tx.calls.insert(call))
+        await given_rows(storage, call)
         assert await storage.read(lambda tx: tx.calls.get(OTHER_WORKSPACE, call.id)) is None
         assert await storage.read(lambda tx: tx.calls.find(call.id)) == call
         assert await storage.read(lambda tx: tx.calls.find(new_id())) is None
@@ -168,7 +164,7 @@ class CallsContract(ContractBase):
     async def test_a_call_is_inserted_once_and_updated_in_its_workspace(self, storage: Storage) -> None:
         """A second insert raises AlreadyExists, an absent or foreign update LookupError."""
         call = make_call(agent_id=await given_agent(storage))
-        await storage.write(lambda tx: tx.calls.insert(call))
+        await given_rows(storage, call)
         with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.calls.insert(attrs.evolve(call, attempt=2)))
         for absent in (attrs.evolve(call, id=new_id()), attrs.evolve(call, workspace_id=OTHER_WORKSPACE, attempt=2)):
@@ -186,15 +182,12 @@ class CallsContract(ContractBase):
         made = [make_call(**fields) for fields in (single, of_campaign, single, of_campaign)]
         made.sort(key=lambda call: call.id)
 
-        def insert(tx: Transaction) -> None:
-            for call in (made[2], made[0], made[3], made[1]):
-                tx.calls.insert(call)
-            tx.calls.insert(make_call(workspace_id=OTHER_WORKSPACE, agent_id=there))
-
         async def listed(**wanted: Any) -> list[Any]:
             return list(await storage.read(lambda tx: tx.calls.list(THIS_WORKSPACE, **{"limit": 9, **wanted})))
 
-        await storage.write(insert)
+        await given_rows(
+            storage, made[2], made[0], made[3], made[1], make_call(workspace_id=OTHER_WORKSPACE, agent_id=there)
+        )
         assert await listed() == made[::-1]
         assert await listed(limit=2) == [made[3], made[2]]
         assert await listed(after=made[2].id) == [made[1], made[0]]
@@ -206,15 +199,10 @@ class CallsContract(ContractBase):
         """By id, descending, of one workspace, at most `limit`."""
         made = sorted((make_message() for _ in range(4)), key=lambda message: message.id)
 
-        def insert(tx: Transaction) -> None:
-            for message in (made[2], made[0], made[3], made[1]):
-                tx.messages.insert(message)
-            tx.messages.insert(make_message(workspace_id=OTHER_WORKSPACE))
-
         async def listed(**wanted: Any) -> list[Any]:
             return list(await storage.read(lambda tx: tx.messages.list(THIS_WORKSPACE, **{"limit": 9, **wanted})))
 
-        await storage.write(insert)
+        await given_rows(storage, made[2], made[0], made[3], made[1], make_message(workspace_id=OTHER_WORKSPACE))
         assert await listed() == made[::-1]
         assert await listed(limit=2) == [made[3], made[2]]
         assert await listed(after=made[2].id) == [made[1], made[0]]
@@ -224,12 +212,7 @@ class CallsContract(ContractBase):
         agent_id = await given_agent(storage)
         shared: dict[str, Any] = {"agent_id": agent_id, "provider_call_id": "P1"}
         older, newer, twin = (make_call(**shared, created_at=moment) for moment in (NOW - TICK, NOW, NOW))
-
-        def insert(tx: Transaction) -> None:
-            for call in (twin, older, newer):
-                tx.calls.insert(call)
-
-        await storage.write(insert)
+        await given_rows(storage, twin, older, newer)
         assert await storage.read(lambda tx: tx.calls.by_provider_id(THIS_WORKSPACE, "P1")) == twin
         assert await storage.read(lambda tx: tx.calls.by_provider_id(OTHER_WORKSPACE, "P1")) is None
         assert await storage.read(lambda tx: tx.calls.by_provider_id(THIS_WORKSPACE, "P2")) is None
@@ -240,7 +223,7 @@ class CallsContract(ContractBase):
         """The agent, the number and the workspace must all be the same."""
         agent_id = await given_agent(storage)
         call = make_call(agent_id=agent_id, to="+15550000001", status=status)
-        await storage.write(lambda tx: tx.calls.insert(call))
+        await given_rows(storage, call)
         expected = None if status in ENDED_CALL_STATUSES else call
         assert (
             await storage.read(lambda tx: tx.calls.open_call_between(THIS_WORKSPACE, agent_id, "+15550000001"))
@@ -263,8 +246,7 @@ class CallsContract(ContractBase):
         late, middle, ended = (make_call(agent_id=agent_id, to="+1555", created_at=moment) for moment in moments)
 
         def insert(tx: Transaction) -> None:
-            for call in (late, ended, middle):
-                tx.calls.insert(call)
+            insert_rows(tx, late, ended, middle)
             tx.calls.update(attrs.evolve(ended, status=CallStatus.BUSY, ended_at=NOW))
 
         await storage.write(insert)
@@ -275,12 +257,7 @@ class CallsContract(ContractBase):
         """Every text comes back to the code point; empty is not None; other workspaces do not see it."""
         full = make_message(to=as_key(text), from_number=text, body=text, reason=text, provider_id=text)
         bare = make_message(from_number=None, purpose="help", send_until=NOW + TICK)
-
-        def insert(tx: Transaction) -> None:
-            tx.messages.insert(full)
-            tx.messages.insert(bare)
-
-        await storage.write(insert)
+        await given_rows(storage, full, bare)
         assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, full.id)) == full
         assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, bare.id)) == bare
         assert await storage.read(lambda tx: tx.messages.get(OTHER_WORKSPACE, full.id)) is None
@@ -306,14 +283,14 @@ class CallsContract(ContractBase):
             purpose="opt_out_confirmation",
             send_until=moment,
         )
-        await storage.write(lambda tx: tx.messages.insert(message))
+        await given_rows(storage, message)
         await storage.write(lambda tx: tx.messages.update(changed))
         assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, message.id)) == changed
 
     async def test_a_message_is_inserted_once_and_updated_in_its_workspace(self, storage: Storage) -> None:
         """A second insert raises AlreadyExists, an absent or foreign update LookupError."""
         message = make_message()
-        await storage.write(lambda tx: tx.messages.insert(message))
+        await given_rows(storage, message)
         with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.messages.insert(attrs.evolve(message, body="Other")))
         for absent in (make_message(), attrs.evolve(message, workspace_id=OTHER_WORKSPACE, body="Stolen")):
@@ -327,14 +304,10 @@ class CallsContract(ContractBase):
         made = [make_inbound(body=text, received_at=NOW + TICK * later) for later in (0, 1, 1, -1)]
         made[1:] = [attrs.evolve(message, unclear=True) for message in made[1:]]
 
-        def insert(tx: Transaction) -> None:
-            for message in (*made, make_inbound(workspace_id=OTHER_WORKSPACE, unclear=True)):
-                tx.inbound.insert(message)
-
         def place_of(message: InboundMessage) -> tuple[datetime, str]:
             return message.received_at, message.id
 
-        await storage.write(insert)
+        await given_rows(storage, *made, make_inbound(workspace_id=OTHER_WORKSPACE, unclear=True))
         wanted = [made[2], made[1], made[0], made[3]]
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == wanted
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=2))) == wanted[:2]
@@ -366,8 +339,7 @@ class CallsContract(ContractBase):
         ]
 
         def insert(tx: Transaction) -> None:
-            for message in (first, *others):
-                tx.inbound.insert(message)
+            insert_rows(tx, first, *others)
             with pytest.raises(AlreadyExists):
                 tx.inbound.insert(attrs.evolve(first, id=new_id(), body="Again"))
             with pytest.raises(AlreadyExists):
@@ -391,12 +363,10 @@ class CallsContract(ContractBase):
             {"keyword": "stop", "written_at": moment + TICK, "from_number": "+14155550124"},
             {"keyword": "stop", "written_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
         ]
-
-        def insert(tx: Transaction) -> None:
-            for later, fields in enumerate(written):
-                tx.inbound.insert(make_inbound(**{"from_number": phone, "received_at": NOW + later * TICK, **fields}))
-
-        await storage.write(insert)
+        for later, fields in enumerate(written):
+            await given_rows(
+                storage, make_inbound(**{"from_number": phone, "received_at": NOW + later * TICK, **fields})
+            )
         assert await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, phone, "stop")) == moment
         assert (
             await storage.read(lambda tx: tx.inbound.last_keyword(THIS_WORKSPACE, phone, "start")) == moment - 2 * TICK
@@ -417,14 +387,10 @@ class CallsContract(ContractBase):
             {"unclear": True, "written_at": moment + TICK, "from_number": "+14155550124"},
             {"unclear": True, "written_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
         ]
-
-        def insert(tx: Transaction) -> None:
-            for later, fields in enumerate(written):
-                tx.inbound.insert(
-                    make_inbound(**{"from_number": phone, "received_at": NOW + later * TICK, "keyword": None, **fields})
-                )
-
-        await storage.write(insert)
+        for later, fields in enumerate(written):
+            await given_rows(
+                storage, make_inbound(**{"from_number": phone, "received_at": NOW + later * TICK, **fields})
+            )
         assert await storage.read(lambda tx: tx.inbound.last_unclear(THIS_WORKSPACE, phone)) == moment
         assert await storage.read(lambda tx: tx.inbound.last_unclear(OTHER_WORKSPACE, "+14155550124")) is None
 
@@ -440,12 +406,7 @@ class CallsContract(ContractBase):
             {"purpose": "help", "created_at": moment + TICK, "to": "+14155550124"},
             {"purpose": "help", "created_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
         ]
-
-        def insert(tx: Transaction) -> None:
-            for fields in made:
-                tx.messages.insert(make_message(**{"to": phone, **fields}))
-
-        await storage.write(insert)
+        await given_rows(storage, *(make_message(**{"to": phone, **fields}) for fields in made))
         assert await storage.read(lambda tx: tx.messages.last_reply(THIS_WORKSPACE, phone, "help")) == moment
         for until, last in ((moment, moment), (moment - TICK, moment - TICK), (moment - 2 * TICK, None)):
             found = await storage.read(
@@ -460,7 +421,7 @@ class CallsContract(ContractBase):
     async def test_a_reply_is_known_by_its_number_and_its_moment(self, storage: Storage) -> None:
         """At or after the moment, from that number, in that workspace."""
         reply = make_inbound()
-        await storage.write(lambda tx: tx.inbound.insert(reply))
+        await given_rows(storage, reply)
         asked = {
             (THIS_WORKSPACE, reply.from_number, NOW): True,
             (THIS_WORKSPACE, reply.from_number, NOW - TICK): True,

@@ -18,7 +18,14 @@ from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.campaigns import StoredCampaign
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_trail_entry, new_id
-from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase, publish
+from outreach.testing.storage_tables.base_contract import (
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
+    TICK,
+    ContractBase,
+    given_rows,
+    publish,
+)
 
 NAMES = {
     "accents": "Été à Paris",
@@ -40,16 +47,6 @@ class _Undone(Exception):
     """The error of an operation that is to leave nothing behind."""
 
 
-async def published(storage: Storage, *campaigns: Campaign) -> None:
-    """Publish campaigns in this order."""
-
-    def write(tx: Transaction) -> None:
-        for campaign in campaigns:
-            publish(tx, campaign)
-
-    await storage.write(write)
-
-
 async def page(storage: Storage, workspace_id: str = THIS_WORKSPACE, **wanted: Any) -> tuple[list[str], int]:
     """Return the identifiers on a page, and how many match in all."""
     asked = {"channel": None, "status": None, "search": None, "offset": 0, "limit": 100} | wanted
@@ -66,14 +63,14 @@ class CampaignListsContract(ContractBase):
         moments = [NOW, NOW + TICK, NOW, NOW - TICK]
         made = [make_campaign(id=key, created_at=moment) for key, moment in zip(ids, moments, strict=True)]
         foreign = make_campaign(workspace_id=OTHER_WORKSPACE)
-        await published(storage, made[2], foreign, made[0], made[3], made[1])
+        await given_rows(storage, made[2], foreign, made[0], made[3], made[1])
         assert await page(storage) == ([ids[1], ids[2], ids[0], ids[3]], 4)
         assert await page(storage, OTHER_WORKSPACE) == ([foreign.id], 1)
 
     async def test_a_page_has_an_offset_and_a_limit(self, storage: Storage) -> None:
         """The total counts all that match; past the end the page is empty, however far."""
         made = [make_campaign() for _ in range(5)]
-        await published(storage, *made)
+        await given_rows(storage, *made)
         newest = [campaign.id for campaign in reversed(made)]
         assert await page(storage, limit=2) == (newest[:2], 5)
         assert await page(storage, limit=2, offset=2) == (newest[2:4], 5)
@@ -90,7 +87,7 @@ class CampaignListsContract(ContractBase):
             for moment in (NOW - TICK, NOW)
             for shelf in (None, NOW)
         ]
-        await published(storage, *made)
+        await given_rows(storage, *made)
         places = sorted(((one.created_at, one.id) for one in made), reverse=True)
         for search, channel, status, archived in itertools.product(
             (None, "ff", "offer"), (None, "sms"), (None, CampaignStatus.DRAFT), (None, False, True)
@@ -114,7 +111,7 @@ class CampaignListsContract(ContractBase):
             for state in (CampaignStatus.DRAFT, CampaignStatus.ACTIVE)
             for name in ("Alpha", "Beta")
         }
-        await published(storage, *made.values())
+        await given_rows(storage, *made.values())
         alpha, beta = made[channel, status, "Alpha"].id, made[channel, status, "Beta"].id
         assert await page(storage, channel=channel, status=status) == ([beta, alpha], 2)
         assert await page(storage, channel=channel, status=status, search="bet") == ([beta], 1)
@@ -147,12 +144,12 @@ class CampaignListsContract(ContractBase):
     ) -> None:
         """Case does not count; per cent sign, underscore and backslash are plain characters."""
         made = {key: make_campaign(name=name) for key, name in NAMES.items()}
-        await published(storage, *made.values())
+        await given_rows(storage, *made.values())
         assert await page(storage, search=search) == ([made[found].id], 1)
 
     async def test_search_finds_nothing_where_nothing_matches(self, storage: Storage) -> None:
         """An accent is not case, a wildcard is none, and an empty search takes all."""
-        await published(storage, *(make_campaign(name=name) for name in NAMES.values()))
+        await given_rows(storage, *(make_campaign(name=name) for name in NAMES.values()))
         for search in ("ete", "a%b", "a?b", "*", "%%", "__", "'", "x" * 10_000):
             assert await page(storage, search=search) == ([], 0)
         assert (await page(storage, search=""))[1] == len(NAMES)
@@ -160,7 +157,7 @@ class CampaignListsContract(ContractBase):
     async def test_search_follows_a_change_of_name(self, storage: Storage) -> None:
         """An updated campaign is found by its new name only."""
         campaign = make_campaign(name="Before")
-        await published(storage, campaign)
+        await given_rows(storage, campaign)
         renamed = make_campaign(id=campaign.id, name="Après")
         await storage.write(lambda tx: tx.campaigns.update(renamed))
         assert await page(storage, search="APRÈS") == ([campaign.id], 1)
@@ -172,7 +169,7 @@ class CampaignListsContract(ContractBase):
         name = "The Spring Offer of the house, for you and for yours, while it lasts"
         mine, other = make_campaign(name=name), make_campaign(name="Something else")
         foreign = [make_campaign(name=name, workspace_id=OTHER_WORKSPACE) for _ in range(3)]
-        await published(storage, *foreign[:2], mine, other, foreign[2])
+        await given_rows(storage, *foreign[:2], mine, other, foreign[2])
         assert await page(storage, search=search) == ([mine.id], 1)
         assert await page(storage, OTHER_WORKSPACE, search=search) == ([it.id for it in reversed(foreign)], 3)
         assert await page(storage, "0195554e-0000-7000-8000-00000000dead", search=search) == ([], 0)
@@ -181,7 +178,7 @@ class CampaignListsContract(ContractBase):
         """Also what comes after the characters that any index could know."""
         names = ["x" * 200 + ending for ending in ("a", "b", '"quoted"')]
         made = [make_campaign(name=name) for name in names]
-        await published(storage, *made)
+        await given_rows(storage, *made)
         for campaign in made:
             assert await page(storage, search=campaign.name) == ([campaign.id], 1)
         assert await page(storage, search='xx"quo') == ([made[2].id], 1)
@@ -276,7 +273,7 @@ class CampaignListsContract(ContractBase):
             assert found is not None
             return found
 
-        await storage.write(lambda tx: tx.agents.insert(agent))
+        await given_rows(storage, agent)
         assert await changes(lambda tx: publish(tx, campaign)) == (True, False)
         assert await changes(lambda tx: publish(tx, foreign)) == (False, True)
         for write in (
@@ -294,7 +291,7 @@ class CampaignListsContract(ContractBase):
         """It is current after every committed write of any process; None where that cannot be known at once."""
         async with open_storage() as other:
             for writer in (storage, other, storage, storage, other):
-                await published(writer, make_campaign())
+                await given_rows(writer, make_campaign())
                 for asked in (storage, other):
                     read = await asked.read(lambda tx: tx.campaign_lists.revision(THIS_WORKSPACE))
                     assert asked.campaign_list_revision(THIS_WORKSPACE) in {read, None}
@@ -304,8 +301,7 @@ class CampaignListsContract(ContractBase):
         """So that what was made of it can be kept while it equals the one that it was made of."""
         agent = make_agent()
         campaign = make_call_campaign(agent_id=agent.id)
-        await storage.write(lambda tx: tx.agents.insert(agent))
-        await published(storage, campaign)
+        await given_rows(storage, agent, campaign)
 
         async def stored() -> StoredCampaign:
             found, _ = await storage.read(
@@ -334,7 +330,7 @@ class CampaignListsContract(ContractBase):
         foreign = make_campaign(status=CampaignStatus.ACTIVE, created_at=NOW - TICK, workspace_id=OTHER_WORKSPACE)
         twin = make_campaign(status=CampaignStatus.ACTIVE, created_at=NOW)
         ready = make_campaign(status=CampaignStatus.READY)
-        await published(storage, active, ready, foreign, twin, paused)
+        await given_rows(storage, active, ready, foreign, twin, paused)
         asked = [CampaignStatus.PAUSED, CampaignStatus.ACTIVE]
 
         def ids(tx: Transaction, workspace_id: str | None) -> list[str]:
@@ -350,7 +346,7 @@ class CampaignListsContract(ContractBase):
         paused, active = CampaignStatus.PAUSED, CampaignStatus.ACTIVE
         one, two, running = (make_campaign(status=status) for status in (paused, paused, active))
         foreign = make_campaign(status=paused, workspace_id=OTHER_WORKSPACE)
-        await published(storage, one, two, running, foreign)
+        await given_rows(storage, one, two, running, foreign)
         loading = make_campaign(status=paused)
         await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
         named = [(THIS_WORKSPACE, each.id) for each in (two, running, foreign, loading, one)]
@@ -361,7 +357,7 @@ class CampaignListsContract(ContractBase):
         """Each requested status has its number, of one workspace or of all."""
         active, scheduled = CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED
         made = [make_campaign(status=status) for status in (active, active, scheduled, CampaignStatus.READY)]
-        await published(storage, *made, make_campaign(status=active, workspace_id=OTHER_WORKSPACE))
+        await given_rows(storage, *made, make_campaign(status=active, workspace_id=OTHER_WORKSPACE))
         loading = make_campaign(status=active)
         await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
 
@@ -385,7 +381,7 @@ class CampaignListsContract(ContractBase):
             make_campaign(status=paused, pause_reason="moved"),
             make_campaign(status=CampaignStatus.READY),
         ]
-        await published(storage, *made)
+        await given_rows(storage, *made)
         loading = make_campaign(status=active)
         await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
         counters = Counters(total=9, pending=3, completed=4, successful=1, failed=1, open=5)
@@ -404,7 +400,7 @@ class CampaignListsContract(ContractBase):
         foreign = make_campaign(
             status=paused, pause_reason="provider_auth", created_at=NOW - TICK, workspace_id=OTHER_WORKSPACE
         )
-        await published(
+        await given_rows(
             storage,
             budget,
             make_campaign(status=paused, pause_reason="operator"),
@@ -435,7 +431,7 @@ class CampaignListsContract(ContractBase):
             make_campaign(archived_at=NOW),
             make_campaign(workspace_id=OTHER_WORKSPACE, created_at=NOW),
         )
-        await published(storage, make_campaign(), late, first, moved, started, archived, foreign)
+        await given_rows(storage, make_campaign(), late, first, moved, started, archived, foreign)
 
         def tell(tx: Transaction) -> None:
             for campaign in (late, first, moved, started, archived, foreign):

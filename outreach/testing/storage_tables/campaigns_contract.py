@@ -35,6 +35,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_campaign,
+    given_rows,
 )
 
 
@@ -111,7 +112,7 @@ class CampaignsContract(ContractBase):
     async def test_campaign_texts_are_read_as_they_were_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None."""
         flow = make_flow()
-        await storage.write(lambda tx: tx.flows.insert(flow))
+        await given_rows(storage, flow)
         campaign = make_campaign(
             name=text,
             description=text,
@@ -138,12 +139,7 @@ class CampaignsContract(ContractBase):
     async def test_every_field_of_a_calling_campaign_comes_back(self, storage: Storage, moment: datetime) -> None:
         """Moments come back to the microsecond, hours window by window."""
         agent, trunk = make_agent(), make_trunk()
-
-        def insert(tx: Transaction) -> None:
-            tx.agents.insert(agent)
-            tx.trunks.insert(trunk)
-
-        await storage.write(insert)
+        await given_rows(storage, agent, trunk)
         windows = (TimeWindow(start_minute=0, end_minute=1440), TimeWindow(start_minute=1300, end_minute=5))
         campaign = make_call_campaign(
             status=CampaignStatus.PAUSED,
@@ -235,7 +231,7 @@ class CampaignsContract(ContractBase):
         """A campaign shows its agent as it is now, whatever snapshot was written with it."""
         agent = make_agent()
         stale = AgentSnapshot(id=agent.id, name="Stale", provider="vapi", is_active=False)
-        await storage.write(lambda tx: tx.agents.insert(agent))
+        await given_rows(storage, agent)
         campaign = await given_campaign(storage, campaign=make_call_campaign(agent_id=agent.id, agent=stale))
         await storage.write(lambda tx: tx.agents.update(attrs.evolve(agent, name="Bob", is_active=False)))
         expected = AgentSnapshot(id=agent.id, name="Bob", provider="simulator", is_active=False)

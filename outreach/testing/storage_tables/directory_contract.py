@@ -33,6 +33,8 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
     awkward_texts,
+    given_rows,
+    insert_rows,
 )
 
 OWNED: dict[str, Callable[..., Any]] = {
@@ -64,7 +66,7 @@ class DirectoryContract(ContractBase):
     async def test_a_workspace_is_read_as_it_was_written(self, database: Storage, text: str) -> None:
         """Each field comes back, whatever the text."""
         one = make_workspace(name=text, default_region=None, request_limit=None, sms_campaigns_enabled=False)
-        await database.write(lambda tx: tx.workspaces.insert(one))
+        await given_rows(database, one)
         assert await database.read(lambda tx: tx.workspaces.get(one.id)) == one
 
     @pytest.mark.parametrize("status", WorkspaceStatus)
@@ -107,7 +109,7 @@ class DirectoryContract(ContractBase):
         moments = [NOW + TICK, NOW, NOW, NOW - TICK]
         for workspace_id, moment in zip(reversed(ids), moments, strict=True):
             one = make_workspace(id=workspace_id, created_at=moment)
-            await database.write(lambda tx, one=one: tx.workspaces.insert(one))  # type: ignore[misc]
+            await given_rows(database, one)
         listed = await database.read(lambda tx: [one.id for one in tx.workspaces.list()])
         assert listed == [ids[0], ids[1], ids[2], ids[3]]
 
@@ -117,12 +119,7 @@ class DirectoryContract(ContractBase):
         make = OWNED[name]
         rows = [make(created_at=moment) for moment in (NOW, NOW + TICK, NOW - TICK, NOW)]
         foreign = make(workspace_id=OTHER_WORKSPACE)
-
-        def insert(tx: Transaction) -> None:
-            for row in [rows[3], foreign, *rows[:3]]:
-                table(tx, name).insert(row)
-
-        await storage.write(insert)
+        await given_rows(storage, rows[3], foreign, *rows[:3])
         assert list(await storage.read(lambda tx: table(tx, name).list(THIS_WORKSPACE))) == [
             rows[2],
             rows[0],
@@ -136,7 +133,7 @@ class DirectoryContract(ContractBase):
     async def test_a_row_is_got_within_its_workspace_only(self, storage: Storage, name: str) -> None:
         """Another workspace's identifier counts as absent."""
         row = OWNED[name]()
-        await storage.write(lambda tx: table(tx, name).insert(row))
+        await given_rows(storage, row)
         assert await storage.read(lambda tx: table(tx, name).get(THIS_WORKSPACE, row.id)) == row
         assert await storage.read(lambda tx: table(tx, name).get(OTHER_WORKSPACE, row.id)) is None
         assert await storage.read(lambda tx: table(tx, name).get(THIS_WORKSPACE, new_id())) is None
@@ -159,7 +156,7 @@ class DirectoryContract(ContractBase):
     async def test_a_row_is_updated_within_its_workspace_only(self, storage: Storage, name: str) -> None:
         """Neither an absent row nor one of another workspace is updated."""
         row = OWNED[name]()
-        await storage.write(lambda tx: table(tx, name).insert(row))
+        await given_rows(storage, row)
         for absent in (OWNED[name](), attrs.evolve(row, workspace_id=OTHER_WORKSPACE, created_at=NOW + TICK)):
             with pytest.raises(LookupError):
                 await storage.write(lambda tx, absent=absent: table(tx, name).update(absent))  # type: ignore[misc]
@@ -175,14 +172,7 @@ class DirectoryContract(ContractBase):
             name=text, steps=(FlowStep(kind="send", body=text), FlowStep(kind="wait", wait_minutes=MAX_INTEGER))
         )
         key = make_key(name=text, hint=text)
-
-        def insert(tx: Transaction) -> None:
-            tx.agents.insert(agent)
-            tx.trunks.insert(trunk)
-            tx.flows.insert(flow)
-            tx.keys.insert(key)
-
-        await storage.write(insert)
+        await given_rows(storage, agent, trunk, flow, key)
         assert await storage.read(lambda tx: tx.agents.get(THIS_WORKSPACE, agent.id)) == agent
         assert await storage.read(lambda tx: tx.trunks.get(THIS_WORKSPACE, trunk.id)) == trunk
         assert await storage.read(lambda tx: tx.flows.get(THIS_WORKSPACE, flow.id)) == flow
@@ -192,26 +182,14 @@ class DirectoryContract(ContractBase):
         """An empty tuple and None are two things, and so is a flow without steps."""
         none, empty = make_agent(placeholders=None), make_agent(placeholders=())
         flow = make_flow(steps=())
-
-        def insert(tx: Transaction) -> None:
-            tx.agents.insert(none)
-            tx.agents.insert(empty)
-            tx.flows.insert(flow)
-
-        await storage.write(insert)
+        await given_rows(storage, none, empty, flow)
         assert await storage.read(lambda tx: tx.agents.list(THIS_WORKSPACE)) == [none, empty]
         assert await storage.read(lambda tx: tx.flows.get(THIS_WORKSPACE, flow.id)) == flow
 
     async def test_updates_of_trunks_numbers_and_flows_replace_every_field(self, storage: Storage) -> None:
         """An update writes what it was given, nothing in place of something too."""
         trunk, number, flow = make_trunk(), make_number(), make_flow()
-
-        def insert(tx: Transaction) -> None:
-            tx.trunks.insert(trunk)
-            tx.numbers.insert(number)
-            tx.flows.insert(flow)
-
-        await storage.write(insert)
+        await given_rows(storage, trunk, number, flow)
         trunk = attrs.evolve(trunk, name="New", address="b.example", provider_trunk_id="T", removed_at=NOW + TICK)
         steps = (FlowStep(kind="wait", wait_minutes=5), FlowStep(kind="send", body="New"))
         flow = attrs.evolve(flow, name="New", steps=steps, removed_at=NOW + TICK)
@@ -231,7 +209,7 @@ class DirectoryContract(ContractBase):
     async def test_a_number_is_deleted_within_its_workspace_only(self, storage: Storage) -> None:
         """It may be added anew then."""
         number = make_number()
-        await storage.write(lambda tx: tx.numbers.insert(number))
+        await given_rows(storage, number)
         with pytest.raises(LookupError):
             await storage.write(lambda tx: tx.numbers.delete(OTHER_WORKSPACE, number.id))
         await storage.write(lambda tx: tx.numbers.delete(THIS_WORKSPACE, number.id))
@@ -241,7 +219,7 @@ class DirectoryContract(ContractBase):
         with pytest.raises(LookupError):
             await storage.write(lambda tx: tx.numbers.delete(THIS_WORKSPACE, number.id))
         again = make_number(phone=number.phone)
-        await storage.write(lambda tx: tx.numbers.insert(again))
+        await given_rows(storage, again)
         assert await storage.read(lambda tx: tx.numbers.by_phone(THIS_WORKSPACE, number.phone)) == again
 
     async def test_an_agent_update_replaces_every_field(self, storage: Storage) -> None:
@@ -264,7 +242,7 @@ class DirectoryContract(ContractBase):
             updated_at=NOW + TICK,
             removed_at=NOW + TICK,
         )
-        await storage.write(lambda tx: tx.agents.insert(agent))
+        await given_rows(storage, agent)
         await storage.write(lambda tx: tx.agents.update(changed))
         assert await storage.read(lambda tx: tx.agents.get(THIS_WORKSPACE, agent.id)) == changed
 
@@ -272,7 +250,7 @@ class DirectoryContract(ContractBase):
     async def test_a_key_is_found_by_its_digest_revoked_or_not(self, storage: Storage, moment: datetime) -> None:
         """The digest and the id find a key of whatever workspace, with its moment of revocation."""
         key = make_key(workspace_id=OTHER_WORKSPACE, created_at=moment)
-        await storage.write(lambda tx: tx.keys.insert(key))
+        await given_rows(storage, key)
         assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == key
         revoked = attrs.evolve(key, revoked_at=moment + TICK)
         await storage.write(lambda tx: tx.keys.update(revoked))
@@ -284,7 +262,7 @@ class DirectoryContract(ContractBase):
     async def test_a_digest_belongs_to_one_key(self, storage: Storage) -> None:
         """A second key with the same digest is refused, in another workspace too."""
         key = make_key()
-        await storage.write(lambda tx: tx.keys.insert(key))
+        await given_rows(storage, key)
         with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.keys.insert(make_key(workspace_id=OTHER_WORKSPACE, digest=key.digest)))
         assert await storage.read(lambda tx: tx.keys.by_digest(key.digest)) == key
@@ -298,9 +276,7 @@ class DirectoryContract(ContractBase):
         )
 
         def insert(tx: Transaction) -> None:
-            tx.trunks.insert(trunk)
-            tx.numbers.insert(ours)
-            tx.numbers.insert(theirs)
+            insert_rows(tx, trunk, ours, theirs)
             with pytest.raises(AlreadyExists):
                 tx.numbers.insert(make_number(phone=ours.phone))
 

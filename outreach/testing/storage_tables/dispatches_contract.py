@@ -25,6 +25,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_recipients,
+    given_rows,
 )
 
 UNSETTLED = [DispatchState.DISPATCHING, DispatchState.UNKNOWN]
@@ -38,20 +39,21 @@ async def given_call(storage: Storage, **changes: Any) -> str:
     """Write a call with its agent and return its identifier."""
     agent = make_agent(workspace_id=changes.get("workspace_id", THIS_WORKSPACE))
     call = make_call(agent_id=agent.id, **changes)
-
-    def insert(tx: Transaction) -> None:
-        tx.agents.insert(agent)
-        tx.calls.insert(call)
-
-    await storage.write(insert)
+    await given_rows(storage, agent, call)
     return call.id
 
 
 async def given_message(storage: Storage, **changes: Any) -> str:
     """Write a message and return its identifier."""
     message = make_message(**changes)
-    await storage.write(lambda tx: tx.messages.insert(message))
+    await given_rows(storage, message)
     return message.id
+
+
+async def message_dispatch(storage: Storage, workspace_id: str = THIS_WORKSPACE, **changes: Any) -> Dispatch:
+    """Write a message, and return a dispatch for it that is not written yet."""
+    message_id = await given_message(storage, workspace_id=workspace_id)
+    return make_dispatch(message_id=message_id, workspace_id=workspace_id, **changes)
 
 
 async def given_purpose(storage: Storage, purpose: str) -> dict[str, Any]:
@@ -65,16 +67,6 @@ async def given_purpose(storage: Storage, purpose: str) -> dict[str, Any]:
     if purpose == "recipient":
         return place
     return place | {"channel": "call", "call_id": await given_call(storage, **place)}
-
-
-async def write(storage: Storage, *dispatches: Dispatch) -> None:
-    """Insert dispatches in this order."""
-
-    def insert(tx: Transaction) -> None:
-        for dispatch in dispatches:
-            tx.dispatches.insert(dispatch)
-
-    await storage.write(insert)
 
 
 def ids(dispatches: Sequence[Dispatch]) -> list[str]:
@@ -100,7 +92,7 @@ class DispatchesContract(ContractBase):
         texts = dict.fromkeys(("from_number", "body", "provider_id", "reason", "error_code", "error_message"), text)
         full = make_dispatch(**at, **texts, provider=as_key(text), to=as_key(text), state=DispatchState.REFUSED)
         bare = make_dispatch(**at, **dict.fromkeys(texts), segments=None)
-        await write(storage, full, bare)
+        await given_rows(storage, full, bare)
         assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, full.id)) == full
         assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, bare.id)) == bare
         assert await storage.read(lambda tx: tx.dispatches.get(OTHER_WORKSPACE, bare.id)) is None
@@ -113,7 +105,7 @@ class DispatchesContract(ContractBase):
         """A copy of the database without it is known to be older by that (`HighWaterMark`)."""
         intent = make_dispatch(**await given_purpose(storage, purpose))
         before = await storage.read(lambda tx: tx.work.last_change())
-        await storage.write(lambda tx: tx.dispatches.insert(intent))
+        await given_rows(storage, intent)
         assert await storage.read(lambda tx: tx.work.last_change()) > before
 
     @awkward_moments
@@ -132,7 +124,7 @@ class DispatchesContract(ContractBase):
             "report": MessageStatus.DELIVERED,
             "settled_at": moment,
         }
-        await write(storage, dispatch)
+        await given_rows(storage, dispatch)
         await storage.write(
             lambda tx: tx.dispatches.update(attrs.evolve(dispatch, **became, step=0, to="+1", body="Other", epoch=1))
         )
@@ -144,7 +136,7 @@ class DispatchesContract(ContractBase):
         """An absent dispatch, and one of another workspace, raise LookupError."""
         at = await given_purpose(storage, "message")
         dispatch = make_dispatch(**at)
-        await write(storage, dispatch)
+        await given_rows(storage, dispatch)
         for absent in (
             make_dispatch(**at, **ACCEPTED),
             attrs.evolve(dispatch, workspace_id=OTHER_WORKSPACE, **ACCEPTED),
@@ -189,11 +181,11 @@ class DispatchesContract(ContractBase):
         """Every outcome that is known makes room, and the new one takes it."""
         at = await given_purpose(storage, purpose)
         first, second = make_dispatch(**at), make_dispatch(**at)
-        await write(storage, first)
+        await given_rows(storage, first)
         await storage.write(lambda tx: tx.dispatches.update(attrs.evolve(first, state=state, settled_at=NOW)))
-        await write(storage, second)
+        await given_rows(storage, second)
         with pytest.raises(AlreadyExists):
-            await write(storage, make_dispatch(**at))
+            await given_rows(storage, make_dispatch(**at))
         assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, second.id)) == second
 
     async def test_unsettled_dispatches_for_different_things_do_not_meet(self, storage: Storage) -> None:
@@ -201,18 +193,18 @@ class DispatchesContract(ContractBase):
         campaign, other = await given_recipients(storage, 2), await given_recipients(storage, 1)
         places = [(campaign.id, 0, 0), (campaign.id, 0, 1), (campaign.id, 1, 0), (other.id, 0, 0)]
         dispatches = [make_dispatch(campaign_id=key, position=at, step=step) for key, at, step in places]
-        messages = [make_dispatch(message_id=await given_message(storage)) for _ in range(2)]
+        messages = [await message_dispatch(storage) for _ in range(2)]
         calls = [make_dispatch(call_id=await given_call(storage)) for _ in range(2)]
-        await write(storage, *dispatches, *messages, *calls)
+        await given_rows(storage, *dispatches, *messages, *calls)
         listed = await storage.read(lambda tx: list(tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0)))
         assert listed == dispatches[:2]
 
     async def test_a_dispatch_is_inserted_once(self, storage: Storage) -> None:
         """An identifier that is there is refused, for whatever it is."""
-        first = make_dispatch(message_id=await given_message(storage), **ACCEPTED)
-        await write(storage, first)
+        first = await message_dispatch(storage, **ACCEPTED)
+        await given_rows(storage, first)
         with pytest.raises(AlreadyExists):
-            await write(storage, make_dispatch(id=first.id, message_id=await given_message(storage)))
+            await given_rows(storage, await message_dispatch(storage, id=first.id))
         assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, first.id)) == first
 
     @purposes
@@ -220,7 +212,7 @@ class DispatchesContract(ContractBase):
         """The order is (created_at, id), for what was asked about and in its workspace."""
         at, other = await given_purpose(storage, purpose), await given_purpose(storage, purpose)
         made = [make_dispatch(**at, **ACCEPTED, created_at=moment) for moment in (NOW, NOW + TICK, NOW - TICK, NOW)]
-        await write(storage, made[3], make_dispatch(**other), *made[:3])
+        await given_rows(storage, made[3], make_dispatch(**other), *made[:3])
 
         def listed(tx: Transaction, owner: str) -> list[list[str]]:
             found = []
@@ -244,7 +236,7 @@ class DispatchesContract(ContractBase):
             make_dispatch(**at, **ACCEPTED, provider_id="X", created_at=moment) for moment in (NOW - TICK, NOW, NOW)
         )
         elsewhere = make_dispatch(**at, **ACCEPTED, provider="vonage", provider_id="X", created_at=NOW + TICK)
-        await write(storage, twin, older, elsewhere, newer)
+        await given_rows(storage, twin, older, elsewhere, newer)
 
         async def found(owner: str, provider: str, provider_id: str) -> str | None:
             dispatch = await storage.read(lambda tx: tx.dispatches.by_provider_id(owner, provider, provider_id))
@@ -259,14 +251,10 @@ class DispatchesContract(ContractBase):
     async def test_a_provider_id_finds_the_dispatches_of_all_workspaces(self, storage: Storage) -> None:
         """Newest first by (created_at, id); changes within the transaction count."""
         at = await given_purpose(storage, "message")
-        there = {
-            "workspace_id": OTHER_WORKSPACE,
-            "message_id": await given_message(storage, workspace_id=OTHER_WORKSPACE),
-        }
         older = make_dispatch(**at, **ACCEPTED, provider_id="X", created_at=NOW)
-        foreign = make_dispatch(**there, **ACCEPTED, provider_id="X", created_at=NOW + TICK)
+        foreign = await message_dispatch(storage, OTHER_WORKSPACE, **ACCEPTED, provider_id="X", created_at=NOW + TICK)
         elsewhere = make_dispatch(**at, **ACCEPTED, provider="vonage", provider_id="X", created_at=NOW + TICK)
-        await write(storage, older, foreign, elsewhere)
+        await given_rows(storage, older, foreign, elsewhere)
 
         def operation(tx: Transaction) -> None:
             tx.dispatches.prefetch_with_provider_id([("twilio", "X"), ("twilio", "Y"), ("vonage", "X")])
@@ -321,11 +309,9 @@ class DispatchesContract(ContractBase):
             (OTHER_WORKSPACE, NOW + 2 * TICK, {}),
             (THIS_WORKSPACE, NOW - 2 * TICK, {}),
         ):
-            message_id = await given_message(storage, workspace_id=owner)
-            changes = {"to": phone, "created_at": moment, **changes}
-            made.append(make_dispatch(message_id=message_id, workspace_id=owner, **changes))
-        asked = make_dispatch(message_id=await given_message(storage), to=phone)
-        await write(storage, asked, *made)
+            made.append(await message_dispatch(storage, owner, **{"to": phone, "created_at": moment, **changes}))
+        asked = await message_dispatch(storage, to=phone)
+        await given_rows(storage, asked, *made)
         states = {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
         found = await storage.read(
             lambda tx: ids(tx.dispatches.similar(asked, since=NOW - TICK, until=NOW + TICK, states=states))
@@ -342,11 +328,10 @@ class DispatchesContract(ContractBase):
         ]
         made = []
         for epoch, moment, owner in shapes:
-            message_id = await given_message(storage, workspace_id=owner)
-            made.append(make_dispatch(message_id=message_id, workspace_id=owner, epoch=epoch, created_at=moment))
+            made.append(await message_dispatch(storage, owner, epoch=epoch, created_at=moment))
         for state in set(DispatchState) - {DispatchState.DISPATCHING}:
-            made += [make_dispatch(message_id=await given_message(storage), epoch=1, state=state)]
-        await write(storage, *reversed(made))
+            made += [await message_dispatch(storage, epoch=1, state=state)]
+        await given_rows(storage, *reversed(made))
         assert await storage.read(lambda tx: ids(tx.dispatches.abandoned({3}, limit=9))) == ids(
             [made[1], made[0], made[2]]
         )
@@ -363,12 +348,10 @@ class DispatchesContract(ContractBase):
             (THIS_WORKSPACE, NOW),
             (THIS_WORKSPACE, NOW - TICK),
         ):
-            message_id = await given_message(storage, workspace_id=owner)
-            state = DispatchState.UNKNOWN
-            made.append(make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state))
+            made.append(await message_dispatch(storage, owner, created_at=moment, state=DispatchState.UNKNOWN))
         for state in set(DispatchState) - {DispatchState.UNKNOWN}:
-            made += [make_dispatch(message_id=await given_message(storage), state=state)]
-        await write(storage, *reversed(made))
+            made += [await message_dispatch(storage, state=state)]
+        await given_rows(storage, *reversed(made))
         everywhere = ids([made[1], made[3], made[0], made[2]])
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9))) == everywhere
         assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=2))) == everywhere[:2]
@@ -391,12 +374,9 @@ class DispatchesContract(ContractBase):
     async def test_unknown_ones_are_counted_by_workspace(self, storage: Storage) -> None:
         """The workspace with the oldest comes first; only the oldest `limit` of all are counted."""
         for owner, moment in ((THIS_WORKSPACE, NOW), (OTHER_WORKSPACE, NOW - TICK), (THIS_WORKSPACE, NOW + TICK)):
-            message_id = await given_message(storage, workspace_id=owner)
-            state = DispatchState.UNKNOWN
-            await write(
-                storage, make_dispatch(message_id=message_id, workspace_id=owner, created_at=moment, state=state)
-            )
-        await write(storage, make_dispatch(message_id=await given_message(storage), state=DispatchState.ACCEPTED))
+            unknown = await message_dispatch(storage, owner, created_at=moment, state=DispatchState.UNKNOWN)
+            await given_rows(storage, unknown)
+        await given_rows(storage, await message_dispatch(storage, state=DispatchState.ACCEPTED))
         here = UnknownDispatchCount(workspace_id=THIS_WORKSPACE, count=2, since=NOW)
         there = UnknownDispatchCount(workspace_id=OTHER_WORKSPACE, count=1, since=NOW - TICK)
 
@@ -412,11 +392,9 @@ class DispatchesContract(ContractBase):
 
     async def test_a_dispatch_is_found_whatever_workspace_it_is_of(self, storage: Storage) -> None:
         """`find` is for operators, whose commands name dispatches alone."""
-        theirs = make_dispatch(
-            workspace_id=OTHER_WORKSPACE, message_id=await given_message(storage, workspace_id=OTHER_WORKSPACE)
-        )
+        theirs = await message_dispatch(storage, OTHER_WORKSPACE)
         ours = make_dispatch(**await given_purpose(storage, "call of a campaign"))
-        await write(storage, theirs, ours)
+        await given_rows(storage, theirs, ours)
         for dispatch in (theirs, ours):
             assert await storage.read(lambda tx, id_=dispatch.id: tx.dispatches.find(id_)) == dispatch  # type: ignore[misc]
 
@@ -424,16 +402,14 @@ class DispatchesContract(ContractBase):
         """Of campaigns, messages and calls of one workspace, at or after the moment, oldest first; known or not yet."""
         phone = "+14155550123"
         campaign = await given_recipients(storage, 1)
-        single = {"message_id": await given_message(storage), "created_at": NOW + 2 * TICK}
         call = {"channel": "call", "call_id": await given_call(storage), "created_at": NOW}
-        theirs = await given_message(storage, workspace_id=OTHER_WORKSPACE)
-        await write(
+        await given_rows(
             storage,
-            make_dispatch(to=phone, **single),
+            await message_dispatch(storage, to=phone, created_at=NOW + 2 * TICK),
             make_dispatch(to=phone, campaign_id=campaign.id, position=0, created_at=NOW + TICK, **ACCEPTED),
             make_dispatch(to=phone, **call),
-            make_dispatch(to="+14155550124", message_id=await given_message(storage)),
-            make_dispatch(to=phone, workspace_id=OTHER_WORKSPACE, message_id=theirs),
+            await message_dispatch(storage, to="+14155550124"),
+            await message_dispatch(storage, OTHER_WORKSPACE, to=phone),
         )
 
         def sent_to(workspace_id: str, since: datetime) -> Any:
@@ -451,7 +427,7 @@ class DispatchesContract(ContractBase):
     ) -> None:
         """A person who writes STOP is not contacted by the answer."""
         answer, message = await given_message(storage, purpose=purpose), await given_message(storage)
-        await write(
+        await given_rows(
             storage,
             make_dispatch(to="+14155550123", message_id=answer),
             make_dispatch(to="+14155550123", message_id=message, created_at=NOW + TICK),
@@ -467,7 +443,7 @@ class DispatchesContract(ContractBase):
         for position, state in enumerate(DispatchState):
             at = NOW + TICK * position
             place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
-            await write(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
+            await given_rows(storage, make_dispatch(**place, to="+1", state=state, created_at=at))
             if state not in reached_nobody:
                 wanted.append(at)
         sent = await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, "+1", since=NOW))
@@ -479,17 +455,16 @@ class DispatchesContract(ContractBase):
         phones = {f"+141555501{position:02}": state for position, state in enumerate(DispatchState)}
         for position, (phone, state) in enumerate(phones.items()):
             place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
-            await write(storage, make_dispatch(**place, to=phone, state=state, created_at=NOW + TICK))
+            await given_rows(storage, make_dispatch(**place, to=phone, state=state, created_at=NOW + TICK))
         limited = {"state": DispatchState.REFUSED, "reason": "rate_limited", "created_at": NOW + TICK}
         answer = await given_message(storage, purpose="help")
-        theirs = await given_message(storage, workspace_id=OTHER_WORKSPACE)
-        await write(
+        await given_rows(
             storage,
             make_dispatch(campaign_id=campaign.id, position=len(DispatchState), to="+14155550190", **limited),
             make_dispatch(to="+14155550191", message_id=answer, created_at=NOW + TICK),
-            make_dispatch(to="+14155550192", workspace_id=OTHER_WORKSPACE, message_id=theirs, created_at=NOW + TICK),
-            make_dispatch(to="+14155550193", message_id=await given_message(storage), created_at=NOW),
-            make_dispatch(to="+5215512345678", message_id=await given_message(storage), created_at=NOW + TICK),
+            await message_dispatch(storage, OTHER_WORKSPACE, to="+14155550192", created_at=NOW + TICK),
+            await message_dispatch(storage, to="+14155550193", created_at=NOW),
+            await message_dispatch(storage, to="+5215512345678", created_at=NOW + TICK),
         )
         asked = [*phones, *(f"+1415555019{last}" for last in range(4)), "+525512345678"]
         found = await storage.read(lambda tx: tx.dispatches.contacted(THIS_WORKSPACE, asked, since=NOW))
@@ -512,7 +487,7 @@ class DispatchesContract(ContractBase):
             created_at = NOW + TICK * (position // 2)
             at: dict[str, Any] = {"campaign_id": ours.id, "position": position}
             made.append(make_dispatch(**at, state=state, created_at=created_at))
-        await write(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
+        await given_rows(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
         wanted = ids([one for one in reversed(made) if one.state is not DispatchState.DISPATCHING])
 
         def recent(since: datetime, limit: int = 99) -> Any:
@@ -539,7 +514,7 @@ class DispatchesContract(ContractBase):
             make_dispatch(campaign_id=ours.id, position=89 - number, state=DispatchState.UNKNOWN, reason=reason)
             for number, reason in enumerate(("worker_lost", "interrupted"))
         ]
-        await write(storage, *made, *lost)
+        await given_rows(storage, *made, *lost)
         wanted = ids([one for one in reversed(made) if one.state in answered])
 
         def judged(since: datetime, until: datetime, limit: int = 20) -> Any:
@@ -578,7 +553,7 @@ class DispatchesContract(ContractBase):
             place: dict[str, Any] = {"campaign_id": ours.id, "position": position}
             call = await given_call(storage, **place, status=status, error=error)
             made.append(make_dispatch(**place, **ACCEPTED, channel="call", provider="retell", call_id=call))
-        await write(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
+        await given_rows(storage, *made, make_dispatch(campaign_id=other.id, position=0, **ACCEPTED))
 
         groups = await storage.read(lambda tx: tx.dispatches.groups(THIS_WORKSPACE, ours.id))
         assert [(one.count, one.provider, one.state, one.report, one.reason, one.error_code) for one in groups] == [
@@ -595,8 +570,8 @@ class DispatchesContract(ContractBase):
 
     async def test_a_settled_dispatch_is_neither_abandoned_nor_unknown(self, storage: Storage) -> None:
         """The lists follow the updates of a transaction."""
-        dispatch = make_dispatch(message_id=await given_message(storage))
-        await write(storage, dispatch)
+        dispatch = await message_dispatch(storage)
+        await given_rows(storage, dispatch)
 
         def move(tx: Transaction) -> list[tuple[int, int]]:
             seen = []
@@ -609,9 +584,8 @@ class DispatchesContract(ContractBase):
 
     async def test_another_workspace_may_have_the_same_provider_id(self, storage: Storage) -> None:
         """Each workspace finds its own dispatch."""
-        ours = make_dispatch(message_id=await given_message(storage), provider_id="X")
-        message_id = await given_message(storage, workspace_id=OTHER_WORKSPACE)
-        theirs = make_dispatch(workspace_id=OTHER_WORKSPACE, message_id=message_id, provider_id="X")
-        await write(storage, ours, theirs)
+        ours = await message_dispatch(storage, provider_id="X")
+        theirs = await message_dispatch(storage, OTHER_WORKSPACE, provider_id="X")
+        await given_rows(storage, ours, theirs)
         assert await storage.read(lambda tx: tx.dispatches.by_provider_id(THIS_WORKSPACE, "twilio", "X")) == ours
         assert await storage.read(lambda tx: tx.dispatches.by_provider_id(OTHER_WORKSPACE, "twilio", "X")) == theirs

@@ -41,6 +41,7 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     given_campaign,
     given_recipients,
+    given_rows,
 )
 
 _DAY = timedelta(days=1)
@@ -86,12 +87,7 @@ class ErasuresContract(ContractBase):
     async def test_the_trail_of_a_hidden_campaign_goes_with_it(self, storage: Storage) -> None:
         """It is no gap in what others read: those of other campaigns stay."""
         campaign, kept = await given_recipients(storage, 1), await given_recipients(storage, 1)
-
-        def tell(tx: Transaction) -> None:
-            for where in (kept, campaign, kept):
-                tx.trail.append(make_trail_entry(campaign_id=where.id))
-
-        await storage.write(tell)
+        await given_rows(storage, *(make_trail_entry(campaign_id=where.id) for where in (kept, campaign, kept)))
         await storage.write(lambda tx: tx.erasures.hide_campaign(THIS_WORKSPACE, campaign.id, now=NOW))
         while not await storage.write(lambda tx: tx.campaigns.delete_loading(THIS_WORKSPACE, campaign.id, limit=10)):
             pass
@@ -221,7 +217,7 @@ class ErasuresContract(ContractBase):
         """Nor one whose contacts its runs get; both are due when the schedule has ended or is removed."""
         template, audience = await given_ended(storage), await given_ended(storage, completed_at=NOW + TICK)
         schedule = make_schedule(template_id=template.id, audience_id=audience.id)
-        await storage.write(lambda tx: tx.schedules.insert(schedule))
+        await given_rows(storage, schedule)
 
         async def found(**changes: Any) -> tuple[str, str] | None:
             def change(tx: Transaction) -> tuple[str, str] | None:
@@ -251,15 +247,7 @@ class ErasuresContract(ContractBase):
         open_one, theirs = make_message(), given_message(workspace_id=OTHER_WORKSPACE)
         call = make_call(agent_id=agent.id, status=CallStatus.COMPLETED, ended_at=NOW, summary="They said yes.")
         request = make_dispatch(message_id=old.id, state=DispatchState.ACCEPTED)
-
-        def insert(tx: Transaction) -> None:
-            tx.agents.insert(agent)
-            for message in (old, later, open_one, theirs):
-                tx.messages.insert(message)
-            tx.calls.insert(call)
-            tx.dispatches.insert(request)
-
-        await storage.write(insert)
+        await given_rows(storage, agent, old, later, open_one, theirs, call, request)
 
         def erase(tx: Transaction) -> int:
             return tx.erasures.erase_old_singles(THIS_WORKSPACE, NOW + TICK, limit=10)
@@ -283,16 +271,9 @@ class ErasuresContract(ContractBase):
         phone = "+14155550123"
         old, later = make_inbound(), make_inbound(received_at=NOW + _DAY)
         events = [make_callback(), make_callback(received_at=NOW + _DAY)]
-
-        def insert(tx: Transaction) -> None:
-            for message in (old, later):
-                tx.inbound.insert(message)
-            for event in events:
-                tx.callbacks.insert(event)
-            for at in (NOW, NOW + _DAY):
-                tx.trail.append(make_trail_entry(at=at, phone=phone))
-
-        await storage.write(insert)
+        await given_rows(
+            storage, old, later, *events, *(make_trail_entry(at=at, phone=phone) for at in (NOW, NOW + _DAY))
+        )
         deleted = await storage.write(
             lambda tx: tx.erasures.delete_old_events(OTHER_WORKSPACE, NOW + _DAY, waiting_since=NOW, limit=10)
         )
@@ -314,7 +295,7 @@ class ErasuresContract(ContractBase):
         flow = make_flow()
         place = {"status": CampaignStatus.ACTIVE, "started_at": NOW}
         driven = make_campaign(**place, message_source="flow", flow_id=flow.id)
-        await storage.write(lambda tx: tx.flows.insert(flow))
+        await given_rows(storage, flow)
         await given_campaign(storage, replier, ended, early, campaign=driven)
         await given_campaign(storage, plain, campaign=make_campaign(**place))
 
@@ -344,12 +325,6 @@ class ErasuresContract(ContractBase):
             for webhook, answer in ((ours, "no customer 14155550123"), (ours, "busy"), (theirs, phone))
         ]
 
-        def write(tx: Transaction) -> None:
-            for webhook in (ours, theirs):
-                tx.webhooks.insert(webhook)
-            for attempt in told:
-                tx.webhook_attempts.insert(attempt)
-
         def erase(tx: Transaction) -> None:
             found = tx.erasures.rows_of_person(THIS_WORKSPACE, phone, limit=10)
             tx.erasures.erase_person(THIS_WORKSPACE, phone, found, name=f"#{new_id()}")
@@ -358,7 +333,7 @@ class ErasuresContract(ContractBase):
             pages = (tx.webhook_attempts.page(one.workspace_id, one.id, limit=10) for one in (ours, theirs))
             return [attempt.answer for page in pages for attempt in page]
 
-        await storage.write(write)
+        await given_rows(storage, ours, theirs, *told)
         await storage.write(erase)
         assert sorted(await storage.read(answers)) == ["", phone, "busy"]
 
@@ -388,7 +363,7 @@ class ErasuresContract(ContractBase):
         await storage.write(write)
         assert await due(answered) == (1, {uncontacted.phone})
         assert await due(answered + TICK) == (1, {contact.phone, uncontacted.phone})
-        await storage.write(lambda tx: tx.inbound.insert(make_inbound(from_number=contact.phone, received_at=answered)))
+        await given_rows(storage, make_inbound(from_number=contact.phone, received_at=answered))
 
         def erase(tx: Transaction) -> None:
             tx.erasures.begin(THIS_WORKSPACE, campaign.id, figures="{}")

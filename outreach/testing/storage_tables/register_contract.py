@@ -13,7 +13,6 @@ from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.protocols.storage import Storage
-from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -23,6 +22,7 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
     awkward_texts,
+    given_rows,
 )
 
 
@@ -96,12 +96,7 @@ class RegisterContract(ContractBase):
         """Every text comes back; the evidence may be empty, which is not None."""
         with_evidence = make_unsubscribe(source=text, evidence=text)
         without = make_unsubscribe(evidence=None)
-
-        def put(tx: Transaction) -> None:
-            tx.register.put(with_evidence)
-            tx.register.put(without)
-
-        await storage.write(put)
+        await given_rows(storage, with_evidence, without)
         assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, with_evidence.phone)) == with_evidence
         assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, without.phone)) == without
         assert await storage.read(lambda tx: tx.register.get(OTHER_WORKSPACE, without.phone)) is None
@@ -114,12 +109,7 @@ class RegisterContract(ContractBase):
         first = make_unsubscribe(scope="sms")
         theirs = make_unsubscribe(workspace_id=OTHER_WORKSPACE, phone=first.phone, scope="call")
         second = attrs.evolve(first, scope="all", source="api", evidence="asked", created_at=moment)
-
-        def put(tx: Transaction) -> None:
-            for entry in (first, theirs, second):
-                tx.register.put(entry)
-
-        await storage.write(put)
+        await given_rows(storage, first, theirs, second)
         assert list(await storage.read(lambda tx: tx.register.list(THIS_WORKSPACE))) == [second]
         assert list(await storage.read(lambda tx: tx.register.list(OTHER_WORKSPACE))) == [theirs]
 
@@ -127,12 +117,7 @@ class RegisterContract(ContractBase):
         """It removes one workspace's entry, once."""
         ours = make_unsubscribe()
         theirs = attrs.evolve(ours, workspace_id=OTHER_WORKSPACE)
-
-        def put(tx: Transaction) -> None:
-            tx.register.put(ours)
-            tx.register.put(theirs)
-
-        await storage.write(put)
+        await given_rows(storage, ours, theirs)
         assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, ours.phone)) is True
         assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, ours.phone)) is False
         assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, ours.phone)) is None
@@ -141,13 +126,11 @@ class RegisterContract(ContractBase):
     async def test_the_register_is_listed_by_number_in_pages(self, storage: Storage) -> None:
         """Numbers greater than `after` come in their order, at most `limit`."""
         phones = ["+1999", "+12", "+1", "+49", "+123"]
-
-        def put(tx: Transaction) -> None:
-            for phone in phones:
-                tx.register.put(make_unsubscribe(phone=phone))
-            tx.register.put(make_unsubscribe(workspace_id=OTHER_WORKSPACE, phone="+11"))
-
-        await storage.write(put)
+        await given_rows(
+            storage,
+            *(make_unsubscribe(phone=phone) for phone in phones),
+            make_unsubscribe(workspace_id=OTHER_WORKSPACE, phone="+11"),
+        )
 
         async def listed(after: str, limit: int) -> list[str]:
             return await storage.read(
@@ -170,12 +153,7 @@ class RegisterContract(ContractBase):
             held(phone="+14", created_at=NOW - TICK, workspace_id=OTHER_WORKSPACE),
             make_unsubscribe(phone="+15"),
         ]
-
-        def put(tx: Transaction) -> None:
-            for entry in entries:
-                tx.register.put(entry)
-
-        await storage.write(put)
+        await given_rows(storage, *entries)
 
         async def phones(workspace_id: str | None, limit: int = 9) -> list[str]:
             return await storage.read(lambda tx: [entry.phone for entry in tx.register.held(workspace_id, limit=limit)])
@@ -191,7 +169,7 @@ class RegisterContract(ContractBase):
         ):
             found = await storage.read(lambda tx, after=after: tx.register.held(THIS_WORKSPACE, after=after, limit=9))  # type: ignore[misc]
             assert [entry.phone for entry in found] == rest
-        await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+13")))
+        await given_rows(storage, make_unsubscribe(phone="+13"))
         assert await phones(THIS_WORKSPACE) == ["+12", "+11"]
 
     @pytest.mark.parametrize(("scope", "channels"), [("all", {"sms", "call"}), ("sms", {"sms"}), ("call", {"call"})])
@@ -201,12 +179,7 @@ class RegisterContract(ContractBase):
         """Only numbers asked about are named, and only by this workspace's register."""
         ours, unasked = make_unsubscribe(scope=scope), make_unsubscribe(scope=scope)
         theirs = make_unsubscribe(workspace_id=OTHER_WORKSPACE)
-
-        def put(tx: Transaction) -> None:
-            for entry in (ours, unasked, theirs):
-                tx.register.put(entry)
-
-        await storage.write(put)
+        await given_rows(storage, ours, unasked, theirs)
         asked = [ours.phone, theirs.phone, "+15550000000", ours.phone]
         sms = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "sms", asked))
         call = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "call", asked))
@@ -217,24 +190,14 @@ class RegisterContract(ContractBase):
     async def test_five_thousand_numbers_are_looked_up_at_once(self, storage: Storage) -> None:
         """The largest question is answered whole."""
         phones = [f"+1415{number:07d}" for number in range(5_000)]
-
-        def put(tx: Transaction) -> None:
-            for phone in phones[::100]:
-                tx.register.put(make_unsubscribe(phone=phone, created_at=NOW + TICK))
-
-        await storage.write(put)
+        await given_rows(storage, *(make_unsubscribe(phone=phone, created_at=NOW + TICK) for phone in phones[::100]))
         stopped = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "call", phones))
         assert stopped == frozenset(phones[::100])
 
     async def test_what_restricts_numbers_is_read_together(self, storage: Storage) -> None:
         """The entries that stop them on this channel, and the reviews, which hold them back and stop nothing."""
         scopes = {"+14155550101": "all", "+14155550102": "sms", "+14155550103": "call", "+14155550104": "held"}
-
-        def put(tx: Transaction) -> None:
-            for phone, scope in scopes.items():
-                tx.register.put(make_unsubscribe(phone=phone, scope=scope))
-
-        await storage.write(put)
+        await given_rows(storage, *(make_unsubscribe(phone=phone, scope=scope) for phone, scope in scopes.items()))
         asked = [*scopes, "+14155550105"]
         standing = await storage.read(lambda tx: tx.register.restrictions(THIS_WORKSPACE, "sms", asked))
         assert standing == {"+14155550101": "stopped", "+14155550102": "stopped", "+14155550104": "held"}

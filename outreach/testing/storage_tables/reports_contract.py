@@ -37,6 +37,8 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     given_campaign,
     given_recipients,
+    given_rows,
+    insert_rows,
     pending,
     publish,
 )
@@ -76,12 +78,7 @@ async def given_requests(storage: Storage) -> tuple[Campaign, Sequence[Dispatch]
     requests = [attrs.evolve(one, campaign_id=campaign.id) for one in made]
     other = await given_recipients(storage, 1)
     theirs = make_dispatch(campaign_id=other.id, position=0, state=DispatchState.ACCEPTED)
-
-    def insert(tx: Transaction) -> None:
-        for one in (*requests, theirs):
-            tx.dispatches.insert(one)
-
-    await storage.write(insert)
+    await given_rows(storage, *requests, theirs)
     return campaign, requests
 
 
@@ -147,12 +144,8 @@ class ReportsContract(ContractBase):
             {"from_number": "+14155550102", "state": DispatchState.REFUSED},
             {"from_number": None, "state": DispatchState.ACCEPTED},
         ]
-
-        def insert(tx: Transaction) -> None:
-            for position, fields in enumerate(sent):
-                tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=position, **fields))
-
-        await storage.write(insert)
+        for position, fields in enumerate(sent):
+            await given_rows(storage, make_dispatch(campaign_id=campaign.id, position=position, **fields))
         assert await storage.read(lambda tx: tx.reports.by_sender(THIS_WORKSPACE, campaign.id)) == [
             SenderFigures(from_number="+14155550101", requests=3, accepted=3, delivered=1, undelivered=1, refused=0),
             SenderFigures(from_number="+14155550102", requests=1, accepted=0, delivered=0, undelivered=0, refused=1),
@@ -225,8 +218,7 @@ class ReportsContract(ContractBase):
         def insert(tx: Transaction) -> None:
             tx.agents.insert(agent)
             publish(tx, campaign, pending(*(make_prepared() for _ in calls)))
-            for call in calls:
-                tx.calls.insert(call)
+            insert_rows(tx, *calls)
 
         await storage.write(insert)
         for by_country in (False, True):
@@ -255,12 +247,8 @@ class ReportsContract(ContractBase):
         campaign = await given_recipients(storage, 5)
         assert await storage.read(lambda tx: tx.reports.first_and_last_request(THIS_WORKSPACE, campaign.id)) is None
         moments = (NOW, NOW + _HOUR - TICK, NOW + _HOUR, NOW + _HOUR, NOW + 2 * _HOUR)
-
-        def insert(tx: Transaction) -> None:
-            for position, at in enumerate(moments):
-                tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=position, created_at=at))
-
-        await storage.write(insert)
+        for position, at in enumerate(moments):
+            await given_rows(storage, make_dispatch(campaign_id=campaign.id, position=position, created_at=at))
         ends = await storage.read(lambda tx: tx.reports.first_and_last_request(THIS_WORKSPACE, campaign.id))
         assert ends == (moments[0], moments[-1])
         bounds = [NOW, NOW + _HOUR, NOW + 2 * _HOUR, NOW + 3 * _HOUR]
@@ -319,13 +307,14 @@ class ReportsContract(ContractBase):
         campaign = await given_campaign(storage, contact, campaign=make_campaign())
         place, phones = (THIS_WORKSPACE, campaign.id), [contact.phone or ""]
         sent = make_dispatch(campaign_id=campaign.id, position=0, message_id=None, to=contact.phone, created_at=NOW)
-
-        def insert(tx: Transaction) -> None:
-            tx.dispatches.insert(attrs.evolve(sent, state=DispatchState.ACCEPTED))
-            for name, at in (("c", NOW), ("b", NOW + TICK), ("a", NOW + TICK)):
-                tx.inbound.insert(make_inbound(id=name, from_number=contact.phone, body=name, received_at=at))
-
-        await storage.write(insert)
+        await given_rows(
+            storage,
+            attrs.evolve(sent, state=DispatchState.ACCEPTED),
+            *(
+                make_inbound(id=name, from_number=contact.phone, body=name, received_at=at)
+                for name, at in (("c", NOW), ("b", NOW + TICK), ("a", NOW + TICK))
+            ),
+        )
         window = (NOW, NOW + _HOUR)
         found = await storage.read(lambda tx: tx.reports.replies_of(*place, phones, *window))
         assert [body for _, body in found[phones[0]]] == ["c", "a", "b"]

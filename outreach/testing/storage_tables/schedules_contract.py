@@ -19,13 +19,14 @@ from outreach.testing.storage_tables.base_contract import (
     TICK,
     ContractBase,
     given_recipients,
+    given_rows,
 )
 
 
 async def given_schedule(storage: Storage, **changes: Any) -> Schedule:
     """Write a schedule, and return it."""
     schedule = make_schedule(**changes)
-    await storage.write(lambda tx: tx.schedules.insert(schedule))
+    await given_rows(storage, schedule)
     return schedule
 
 
@@ -36,11 +37,12 @@ class SchedulesContract(ContractBase):
         """A second insert raises and leaves the first as it was; another time, or schedule, has its own."""
         schedule, other = await given_schedule(storage), await given_schedule(storage)
         first = make_occurrence(schedule_id=schedule.id)
-        await storage.write(lambda tx: tx.occurrences.insert(first))
+        await given_rows(storage, first)
         with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.occurrences.insert(make_occurrence(schedule_id=schedule.id)))
-        await storage.write(lambda tx: tx.occurrences.insert(make_occurrence(schedule_id=schedule.id, at=NOW + TICK)))
-        await storage.write(lambda tx: tx.occurrences.insert(make_occurrence(schedule_id=other.id)))
+        await given_rows(
+            storage, make_occurrence(schedule_id=schedule.id, at=NOW + TICK), make_occurrence(schedule_id=other.id)
+        )
         assert await storage.read(lambda tx: tx.occurrences.get(THIS_WORKSPACE, schedule.id, NOW)) == first
         assert await storage.read(lambda tx: tx.occurrences.get(OTHER_WORKSPACE, schedule.id, NOW)) is None
 
@@ -48,8 +50,7 @@ class SchedulesContract(ContractBase):
         """Before a time, of one schedule, up to a limit."""
         schedule, other = await given_schedule(storage), await given_schedule(storage)
         runs = [make_occurrence(schedule_id=schedule.id, at=NOW + TICK * number) for number in range(3)]
-        for one in [*runs, make_occurrence(schedule_id=other.id)]:
-            await storage.write(lambda tx, one=one: tx.occurrences.insert(one))  # type: ignore[misc]
+        await given_rows(storage, *runs, make_occurrence(schedule_id=other.id))
         place = (THIS_WORKSPACE, schedule.id)
         assert list(await storage.read(lambda tx: tx.occurrences.page(*place, limit=9))) == runs[::-1]
         before = await storage.read(lambda tx: tx.occurrences.page(*place, before=NOW + TICK * 2, limit=1))
@@ -62,8 +63,7 @@ class SchedulesContract(ContractBase):
         made = make_occurrence(schedule_id=schedule.id, state="made")
         skipped = make_occurrence(schedule_id=schedule.id, at=NOW + TICK, state="skipped", run_id=None)
         later = make_occurrence(schedule_id=schedule.id, at=NOW + 3 * TICK)
-        for one in (made, skipped, later):
-            await storage.write(lambda tx, one=one: tx.occurrences.insert(one))  # type: ignore[misc]
+        await given_rows(storage, made, skipped, later)
         assert await storage.read(lambda tx: tx.occurrences.made(*place)) == made
 
         async def last(until: datetime) -> Occurrence | None:
@@ -81,7 +81,7 @@ class SchedulesContract(ContractBase):
         """In its workspace; a campaign of no schedule has none."""
         schedule = await given_schedule(storage)
         run = make_occurrence(schedule_id=schedule.id)
-        await storage.write(lambda tx: tx.occurrences.insert(run))
+        await given_rows(storage, run)
         assert await storage.read(lambda tx: tx.occurrences.of_run(THIS_WORKSPACE, run.run_id or "")) == run
         assert await storage.read(lambda tx: tx.occurrences.of_run(OTHER_WORKSPACE, run.run_id or "")) is None
         assert await storage.read(lambda tx: tx.occurrences.of_run(THIS_WORKSPACE, schedule.id)) is None
@@ -96,10 +96,9 @@ class SchedulesContract(ContractBase):
             make_dispatch(**place, position=1, to="+14155550102", state=DispatchState.WITHDRAWN),
             make_dispatch(campaign_id=campaign.id, position=2, to="+14155550103", created_at=NOW),
         )
-        for one in requests:
-            await storage.write(lambda tx, one=one: tx.dispatches.insert(one))  # type: ignore[misc]
+        await given_rows(storage, *requests)
         run = make_occurrence(schedule_id=schedule.id, run_id=campaign.id)
-        await storage.write(lambda tx: tx.occurrences.insert(run))
+        await given_rows(storage, run)
         asked = ["+14155550101", "+14155550102", "+14155550103"]
         for known, wanted in ((schedule.id, {asked[0]}), (other.id, set())):
             found = await storage.read(
@@ -125,7 +124,7 @@ class SchedulesContract(ContractBase):
         ended = attrs.evolve(second, status=RecipientStatus.SKIPPED)
         await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, ended))
         run = make_occurrence(schedule_id=schedule.id, run_id=campaign.id)
-        await storage.write(lambda tx: tx.occurrences.insert(run))
+        await given_rows(storage, run)
         asked = [first.phone, second.phone]
         for known, expected in ((schedule.id, {asked[0]} if wanted else set()), (other.id, set())):
             found = await storage.read(

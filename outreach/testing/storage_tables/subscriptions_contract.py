@@ -16,6 +16,7 @@ from outreach.testing.storage_tables.base_contract import (
     as_key,
     awkward_moments,
     awkward_texts,
+    given_rows,
 )
 
 
@@ -57,5 +58,5 @@ class SubscriptionsContract(ContractBase):
 
     async def test_nothing_is_purged_that_nobody_deletes(self, storage: Storage) -> None:
         """A storage that never loses an entry says 0 for good."""
-        await storage.write(lambda tx: tx.trail.append(make_trail_entry()))
+        await given_rows(storage, make_trail_entry())
         assert await storage.read(lambda tx: tx.trail.purged_until()) == 0

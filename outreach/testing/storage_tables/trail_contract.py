@@ -22,17 +22,13 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_campaign,
+    given_rows,
 )
 
 
 async def append(storage: Storage, *entries: TrailEntry) -> None:
     """Write entries in one transaction."""
-
-    def operation(tx: Transaction) -> None:
-        for entry in entries:
-            tx.trail.append(entry)
-
-    await storage.write(operation)
+    await given_rows(storage, *entries)
 
 
 async def all_of(storage: Storage) -> list[TrailEntry]:

@@ -41,6 +41,8 @@ from outreach.testing.storage_tables.base_contract import (
     TICK,
     ContractBase,
     given_campaign,
+    given_rows,
+    insert_rows,
     pending,
 )
 
@@ -59,8 +61,7 @@ def insert_pair(identifier: str) -> Callable[[Transaction], str]:
     """Return an operation that writes to two tables under one identifier."""
 
     def insert(tx: Transaction) -> str:
-        tx.agents.insert(make_agent(id=identifier))
-        tx.trunks.insert(make_trunk(id=identifier))
+        insert_rows(tx, make_agent(id=identifier), make_trunk(id=identifier))
         return identifier
 
     return insert
@@ -82,8 +83,7 @@ async def pairs(storage: Storage) -> set[str]:
 def change_everything(tx: Transaction, campaign: Campaign) -> None:
     """Write to many tables: new rows, changed rows and deleted ones."""
     tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, name="Changed"))
-    tx.agents.insert(make_agent())
-    tx.register.put(make_unsubscribe(phone="+15550000001", created_at=NOW + TICK))
+    insert_rows(tx, make_agent(), make_unsubscribe(phone="+15550000001", created_at=NOW + TICK))
     tx.register.delete(THIS_WORKSPACE, "+15550000002")
     tx.campaigns.update(attrs.evolve(campaign, name="Changed", status=CampaignStatus.ACTIVE))
     tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(total=9))
@@ -91,8 +91,7 @@ def change_everything(tx: Transaction, campaign: Campaign) -> None:
     tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, status=RecipientStatus.FAILED, reason="x"))
     tx.recipients.delete_stopped_since(THIS_WORKSPACE, campaign.id, "sms", NOW + TICK)
     message = make_message()
-    tx.messages.insert(message)
-    tx.dispatches.insert(make_dispatch(message_id=message.id))
+    insert_rows(tx, message, make_dispatch(message_id=message.id))
     tx.work.schedule(WorkUnit("campaign", THIS_WORKSPACE, campaign.id), NOW)
     tx.audit.append(make_audit_entry())
     tx.trail.append(make_trail_entry(campaign_id=campaign.id))
@@ -124,7 +123,7 @@ class TransactionsContract(ContractBase):
         """Over many tables, and the error that is raised is the very object."""
         contacts = [make_prepared(phone=f"+1555000000{number}") for number in (1, 2, 3)]
         campaign = await given_campaign(storage, *contacts)
-        await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+15550000002")))
+        await given_rows(storage, make_unsubscribe(phone="+15550000002"))
         before = await storage.read(lambda tx: look_at_everything(tx, campaign.id))
         error = Broken()
 
@@ -387,15 +386,11 @@ class TransactionsContract(ContractBase):
         """None is missing, whether the rows are written or read in one go."""
         messages = [make_message() for _ in range(1000)]
 
-        def write(tx: Transaction) -> None:
-            for message in messages:
-                tx.messages.insert(message)
-
         def read(tx: Transaction) -> list[object]:
             tx.messages.prefetch((THIS_WORKSPACE, message.id) for message in messages)
             return [tx.messages.get(THIS_WORKSPACE, message.id) for message in messages]
 
-        await storage.write(write)
+        await given_rows(storage, *messages)
         assert await storage.read(read) == messages
 
     async def test_a_read_refuses_to_write(self, storage: Storage) -> None:
@@ -431,7 +426,7 @@ class TransactionsContract(ContractBase):
             answered.add(await storage.write(insert_pair(new_id())))
 
         async with anyio.create_task_group() as group, open_storage() as storage:
-            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)))
+            await given_rows(storage, make_workspace(id=THIS_WORKSPACE))
             for _ in range(10):
                 group.start_soon(run)
             await checkpoint()
@@ -442,7 +437,7 @@ class TransactionsContract(ContractBase):
     async def test_an_opened_database_holds_what_the_last_one_left(self, open_storage: Callable[[], Storage]) -> None:
         """Close and open: every committed write is there, and no other."""
         async with open_storage() as storage:
-            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE)))
+            await given_rows(storage, make_workspace(id=THIS_WORKSPACE))
             kept = await storage.write(insert_pair(new_id()))
 
             def fail(tx: Transaction) -> None:

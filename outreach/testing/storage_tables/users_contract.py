@@ -20,6 +20,8 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
     awkward_texts,
+    given_rows,
+    insert_rows,
 )
 
 
@@ -32,7 +34,7 @@ class UsersContract(ContractBase):
         user = make_user(
             email=f"{text[:100]}@x", name=text, password=text, totp=text, totp_step=MAX_INTEGER, phone="+1"
         )
-        await storage.write(lambda tx: tx.users.insert(user))
+        await given_rows(storage, user)
         assert await storage.read(lambda tx: tx.users.get(user.id)) == user
         assert await storage.read(lambda tx: tx.users.by_email(user.email)) == user
         assert await storage.read(lambda tx: tx.users.by_email("other@x")) is None
@@ -46,7 +48,7 @@ class UsersContract(ContractBase):
         after = attrs.evolve(
             user, email="new@x", operator=True, totp="t", totp_since=moment, last_seen_at=moment, disabled_at=moment
         )
-        await storage.write(lambda tx: tx.users.insert(user))
+        await given_rows(storage, user)
         await storage.write(lambda tx: tx.users.update(attrs.evolve(after, created_at=moment)))
         assert await storage.read(lambda tx: tx.users.get(user.id)) == after
 
@@ -54,7 +56,7 @@ class UsersContract(ContractBase):
         """In the whole database; the second user is not written."""
         user = make_user()
         assert not await storage.read(lambda tx: tx.users.exists_any())
-        await storage.write(lambda tx: tx.users.insert(user))
+        await given_rows(storage, user)
         with pytest.raises(AlreadyExists):
             await storage.write(lambda tx: tx.users.insert(make_user(email=user.email)))
         assert await storage.read(lambda tx: tx.users.exists_any())
@@ -63,8 +65,7 @@ class UsersContract(ContractBase):
     async def test_users_are_paged_by_identifier(self, storage: Storage) -> None:
         """Which is the order in which they were made."""
         users = [make_user() for _ in range(3)]
-        for user in reversed(users):
-            await storage.write(lambda tx, user=user: tx.users.insert(user))  # type: ignore[misc]
+        await given_rows(storage, *reversed(users))
         assert await storage.read(lambda tx: list(tx.users.page(limit=2))) == users[:2]
         assert await storage.read(lambda tx: list(tx.users.page(after=users[1].id, limit=2))) == users[2:]
 
@@ -76,8 +77,7 @@ class UsersContract(ContractBase):
         other = make_membership(user_id=ben.id, created_at=NOW + TICK)
 
         def write(tx: Transaction) -> None:
-            for user in (ann, ben):
-                tx.users.insert(user)
+            insert_rows(tx, ann, ben)
             for one in (other, there, here):
                 tx.memberships.put(one)
 
@@ -96,7 +96,7 @@ class UsersContract(ContractBase):
         """Which may change; the user and the first moment do not."""
         user, session = await self._with_user(storage, make_session(address=text, agent=text))
         after = attrs.evolve(session, digest="other", second_factor="given", ended_at=NOW, verified_at=NOW + TICK)
-        await storage.write(lambda tx: tx.sessions.insert(session))
+        await given_rows(storage, session)
         assert await storage.read(lambda tx: tx.sessions.by_digest(session.digest)) == session
         await storage.write(lambda tx: tx.sessions.update(after))
         assert await storage.read(lambda tx: tx.sessions.by_digest(session.digest)) is None
@@ -110,8 +110,7 @@ class UsersContract(ContractBase):
         _, foreign = await self._with_user(storage, make_session(created_at=NOW + TICK))
         two = make_session(user_id=ann.id, created_at=NOW + TICK)
         done = make_session(user_id=ann.id, created_at=NOW + 2 * TICK, ended_at=NOW)
-        for session in (one, two, done, foreign):
-            await storage.write(lambda tx, session=session: tx.sessions.insert(session))  # type: ignore[misc]
+        await given_rows(storage, one, two, done, foreign)
         assert await storage.read(lambda tx: list(tx.sessions.of_user(ann.id, limit=2))) == [done, two]
         later = NOW + timedelta(hours=1)
         assert await storage.write(lambda tx: tx.sessions.end_of_user(ann.id, later, but=one.id)) == 1
@@ -130,8 +129,7 @@ class UsersContract(ContractBase):
         ben, foreign = await self._with_user(storage, make_session())
         idle, over = make_session(user_id=ann.id, seen_at=NOW - IDLE), make_session(user_id=ann.id, expires_at=NOW)
         ended, two = make_session(user_id=ann.id, ended_at=NOW), make_session(user_id=ann.id, seen_at=NOW - IDLE + TICK)
-        for session in (one, foreign, idle, over, ended, two):
-            await storage.write(lambda tx, session=session: tx.sessions.insert(session))  # type: ignore[misc]
+        await given_rows(storage, one, foreign, idle, over, ended, two)
         assert [session.is_open(NOW) for session in (one, idle, over, ended, two)] == [True, False, False, False, True]
         counted = await storage.read(lambda tx: tx.sessions.count_open([ann.id, ben.id, "none"], NOW))
         assert counted == {ann.id: 2, ben.id: 1}
@@ -146,8 +144,7 @@ class UsersContract(ContractBase):
         setup = make_invitation(
             kind="setup", email=None, workspace_id=None, role=None, expires_at=NOW, created_at=NOW + TICK
         )
-        for one in (here, reset, setup):
-            await storage.write(lambda tx, one=one: tx.invitations.insert(one))  # type: ignore[misc]
+        await given_rows(storage, here, reset, setup)
         assert await storage.read(lambda tx: tx.invitations.by_digest(here.digest)) == here
         assert await storage.read(lambda tx: list(tx.invitations.list(THIS_WORKSPACE))) == [here]
         assert await storage.read(lambda tx: list(tx.invitations.list(None))) == [reset, setup]
@@ -195,5 +192,5 @@ class UsersContract(ContractBase):
     async def _with_user(self, storage: Storage, session: Any) -> tuple[Any, Any]:
         """Write a user; return it, and a session as one of this user."""
         user = make_user()
-        await storage.write(lambda tx: tx.users.insert(user))
+        await given_rows(storage, user)
         return user, attrs.evolve(session, user_id=user.id)

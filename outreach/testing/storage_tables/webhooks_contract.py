@@ -16,13 +16,19 @@ from outreach.testing.builders import (
     make_webhook_cursor,
     make_webhook_hold,
 )
-from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase
+from outreach.testing.storage_tables.base_contract import (
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
+    TICK,
+    ContractBase,
+    given_rows,
+)
 
 
 async def given_webhook(storage: Storage, **changes: Any) -> Webhook:
     """Write an endpoint, and return it."""
     webhook = make_webhook(**changes)
-    await storage.write(lambda tx: tx.webhooks.insert(webhook))
+    await given_rows(storage, webhook)
     return webhook
 
 
@@ -123,8 +129,7 @@ class WebhooksContract(ContractBase):
         """Those of one endpoint."""
         webhook, other = await given_webhook(storage), await given_webhook(storage)
         made = [make_webhook_attempt(webhook_id=webhook.id, number=number) for number in range(3)]
-        for one in (*made, make_webhook_attempt(webhook_id=other.id)):
-            await storage.write(lambda tx, one=one: tx.webhook_attempts.insert(one))  # type: ignore[misc]
+        await given_rows(storage, *made, make_webhook_attempt(webhook_id=other.id))
         made.sort(key=lambda one: one.id, reverse=True)
         place = (THIS_WORKSPACE, webhook.id)
         assert list(await storage.read(lambda tx: tx.webhook_attempts.page(*place, limit=9))) == made
@@ -137,7 +142,7 @@ class WebhooksContract(ContractBase):
         statuses = {200: False, 299: False, None: True, 199: True, 300: True, 500: True}
         for status in statuses:
             one = make_webhook_attempt(webhook_id=webhook.id, status=status)
-            await storage.write(lambda tx, one=one: tx.webhook_attempts.insert(one))  # type: ignore[misc]
+            await given_rows(storage, one)
         place = (THIS_WORKSPACE, webhook.id)
         for failed in (True, False):
             page = await storage.read(
@@ -154,8 +159,7 @@ class WebhooksContract(ContractBase):
             for one in (webhook, other)
             for hour in range(5)
         ]
-        for one in made:
-            await storage.write(lambda tx, one=one: tx.webhook_attempts.insert(one))  # type: ignore[misc]
+        await given_rows(storage, *made)
 
         async def first_kept(since: datetime | None, most: int) -> str | None:
             return await storage.read(lambda tx: tx.webhook_attempts.first_kept(*place, since=since, most=most))
