@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Final, Literal
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -15,10 +14,6 @@ from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.sent_list import SentQuery
-from outreach.providers.http.sending import UnreadableResponse, json_object
-
-if TYPE_CHECKING:
-    import httpx
 
 TRANSIT_SECONDS: Final = 5
 """The longest a request may take to arrive; the carrier counts from then, and must end before `not_after`."""
@@ -136,14 +131,3 @@ def is_between(moment: datetime, query: SentQuery) -> bool:
 def in_window(moment: datetime | None, lookup: LookupRequest) -> bool:
     """Return whether a record made at `moment` can belong to the dispatch looked up."""
     return moment is not None and lookup.since - CLOCK_SKEW_BEFORE <= moment <= lookup.until + CLOCK_SKEW_AFTER
-
-
-async def fetch_json(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, Any] | None:
-    """Make one look-up request; return the object of a successful response, else None."""
-    import httpx
-
-    try:
-        response = await http.send(request, follow_redirects=False)
-        return json_object(response) if response.is_success else None
-    except (httpx.HTTPError, httpx.InvalidURL, UnreadableResponse):
-        return None

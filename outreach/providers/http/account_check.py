@@ -115,17 +115,6 @@ def not_ok(message: str, fault: CheckFault) -> AccountCheck:
     return AccountCheck(ok=False, message=message, fault=fault)
 
 
-async def fetch_setting(connection: Connection, request: httpx.Request) -> object:
-    """Make one request for a setting; return the JSON of a successful response, else None."""
-    import httpx
-
-    try:
-        response = await connection.http.send(request, follow_redirects=False)
-    except (httpx.HTTPError, httpx.InvalidURL):
-        return None
-    return _json(response) if response.is_success else None
-
-
 _UNREACHABLE: Final = "unreachable"
 _FAULTS: Final[Mapping[int, CheckFault]] = {402: "funds", 429: "unreachable"}
 

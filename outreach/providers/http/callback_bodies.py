@@ -52,14 +52,6 @@ _ESCAPE: Final = re.compile(
 _REPLACED: Final = b"\\ufffd"
 
 
-def object_in(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return the object at a path of names; empty if there is none."""
-    value: Any = event
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
 def objects_in(event: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
     """Return the objects of a list; none if it is not a list."""
     value = event.get(name)

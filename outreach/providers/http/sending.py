@@ -67,6 +67,17 @@ async def send_once(
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="unreadable", error_code=str(response.status_code))
 
 
+async def fetch_json(http: httpx.AsyncClient, request: httpx.Request) -> Any:
+    """Make one request that changes nothing; return the JSON of a successful response, else None."""
+    import httpx
+
+    try:
+        response = await http.send(request, follow_redirects=False)
+        return response.json() if response.is_success else None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
+        return None
+
+
 def _retry_after_of_503(response: httpx.Response, now: datetime) -> float | None:
     """Return the `Retry-After` of a 503 response, for which RFC 9110 defines it."""
     if response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:

@@ -260,6 +260,13 @@ def report_of(
     )
 
 
+WORDED_REFUSALS: Final = frozenset({400, 404, 422})
+"""Statuses of refusals without a code, which only the message distinguishes."""
+
+CLOCK_SKEW: Final = timedelta(minutes=2)
+"""The largest difference between a provider's clock and ours."""
+
+
 def is_accepted(response: httpx.Response) -> bool:
     """Return True for a success response, False for a refusal.
 

@@ -16,19 +16,17 @@ from outreach.protocols.adapter import (
 )
 from outreach.protocols.diagnosis import CallbackSetting
 from outreach.providers.carriers.telnyx import callbacks
-from outreach.providers.carriers.telnyx.carrier import NAME, USUAL_BASE, TelnyxCarrier, headers
+from outreach.providers.carriers.telnyx.carrier import NAME, TelnyxCarrier, api_of
 from outreach.providers.http.account_check import (
     API_BASE,
-    api_base,
     api_base_problems,
-    fetch_setting,
     has_value_of,
     not_ok,
     plain_text_problems,
     probe_account,
 )
-from outreach.providers.http.callback_bodies import MESSAGE_BYTES, object_in
-from outreach.providers.http.json_fields import text_at, value_at
+from outreach.providers.http.callback_bodies import MESSAGE_BYTES
+from outreach.providers.http.json_fields import object_at, text_at, value_at
 from outreach.providers.http.sending import json_object_or_empty
 
 _TITLE: Final = "Telnyx"
@@ -78,14 +76,11 @@ class TelnyxAdapter:
 
     async def check(self, connection: Connection) -> AccountCheck:
         """Read the messaging profile, or list one if none is named; one request."""
-        credentials, http = connection.credentials, connection.http
-        url = f"{api_base(credentials, USUAL_BASE)}/v2/messaging_profiles"
-        profile = credentials.get("messaging_profile_id")
-        request = http.build_request(
+        profile = connection.credentials.get("messaging_profile_id")
+        request = api_of(connection).request(
             "GET",
-            url if profile is None else f"{url}/{quote(profile, safe='')}",
+            "/v2/messaging_profiles" if profile is None else f"/v2/messaging_profiles/{quote(profile, safe='')}",
             params={"page[size]": "1"} if profile is None else None,
-            headers=dict(headers(credentials)),
         )
         answer = await probe_account(
             connection,
@@ -96,7 +91,7 @@ class TelnyxAdapter:
         )
         if isinstance(answer, AccountCheck):
             return answer
-        if profile is not None and object_in(json_object_or_empty(answer), "data").get("enabled") is False:
+        if profile is not None and object_at(json_object_or_empty(answer), "data").get("enabled") is False:
             return not_ok("The messaging profile is disabled: enable it in the Mission Control Portal.", "disabled")
         return AccountCheck(ok=True, message="Telnyx accepts the API key.")
 
@@ -122,10 +117,7 @@ class TelnyxAdapter:
         return found
 
     async def _list(self, connection: Connection, path: str) -> Sequence[object]:
-        credentials, http = connection.credentials, connection.http
-        url = f"{api_base(credentials, USUAL_BASE)}/v2/{path}"
-        request = http.build_request("GET", url, params={"page[size]": "250"}, headers=dict(headers(credentials)))
-        listed = value_at(await fetch_setting(connection, request), "data")
+        listed = value_at(await api_of(connection).fetch("GET", f"/v2/{path}", params={"page[size]": "250"}), "data")
         return listed if isinstance(listed, list) else []
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:

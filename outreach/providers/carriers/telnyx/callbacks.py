@@ -28,11 +28,11 @@ from outreach.providers.http.callback_bodies import (
     json_event,
     media_links,
     moment_in,
-    object_in,
     objects_in,
     require_id,
     text_in,
 )
+from outreach.providers.http.json_fields import object_at
 from outreach.providers.http.signatures import from_base64, require_header, require_recent
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         CallbackRefused: It is not from Telnyx, too old or unreadable.
     """
     _verify(connection, callback)
-    event = object_in(json_event(callback.body), "data")
+    event = object_at(json_event(callback.body), "data")
     event_id = require_id(event, "id")
-    payload = object_in(event, "payload")
+    payload = object_at(event, "payload")
     kind = text_in(event, "event_type")
     if kind in _REPORTS:
         report = _report(connection, callback, event, payload)

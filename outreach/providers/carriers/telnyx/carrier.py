@@ -15,14 +15,14 @@ from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.providers.carriers import base
 from outreach.providers.carriers.telnyx.errors import AMBIGUOUS, LIMIT_RESETS, deciding_error, failure_class
 from outreach.providers.http import sent_lists
-from outreach.providers.http.account_check import api_base
-from outreach.providers.http.callback_bodies import first_in, object_in, text_in
+from outreach.providers.http.account_api import AccountApi
+from outreach.providers.http.callback_bodies import first_in, text_in
+from outreach.providers.http.json_fields import object_at, value_at
 from outreach.providers.http.sending import (
     UnreadableResponse,
     json_object,
     json_object_or_empty,
     refusal,
-    send_once,
     text_of,
 )
 from outreach.rules.phones import is_service
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import httpx
 
 NAME: Final = "telnyx"
-USUAL_BASE: Final = "https://api.telnyx.com"
+_USUAL_BASE: Final = "https://api.telnyx.com"
 
 FAILED: Final = frozenset({"sending_failed", "delivery_failed", "expired"})
 """Final statuses of undelivered messages."""
@@ -45,32 +45,26 @@ _MAX_PAGES: Final = 4
 _MAX_LIST_PAGES: Final = 2000
 
 
-def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the headers of requests."""
-    return {"authorization": f"Bearer {credentials['api_key']}", "accept": "application/json"}
+def api_of(connection: Connection) -> AccountApi:
+    """Return the API of an account."""
+    headers = {"authorization": f"Bearer {connection.credentials['api_key']}", "accept": "application/json"}
+    return AccountApi(connection, _USUAL_BASE, headers)
 
 
 class TelnyxCarrier:
     """Sends by one JSON POST each; the message's own webhook URL returns our dispatch id.
 
     A look-up searches the detail records, which have no text. A record whose webhook URL has our id is the message; if
-    no record has such a URL, the only one between these numbers at the time is taken for it.
+    no record has such a URL, the only one between these numbers at the time is taken for it. There is no field for
+    `not_after`.
     """
+
+    name = NAME
+    capabilities = CarrierCapabilities(look_up="evidence", supports_not_after=False, lists_sent=True)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._headers = headers(connection.credentials)
-        self._base = f"{api_base(connection.credentials, USUAL_BASE)}/v2"
-
-    @property
-    def name(self) -> str:
-        """The name in the ledger."""
-        return NAME
-
-    @property
-    def capabilities(self) -> CarrierCapabilities:
-        """Telnyx has no field for `not_after`."""
-        return CarrierCapabilities(look_up="evidence", supports_not_after=False, lists_sent=True)
+        self._api = api_of(connection)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Send one message, once."""
@@ -91,15 +85,13 @@ class TelnyxCarrier:
         if self._connection.callback_url is not None:
             body["webhook_url"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
             body["use_profile_webhooks"] = False
-        http = self._connection.http
-        request = http.build_request("POST", f"{self._base}/messages", json=body, headers=self._headers)
-        return await send_once(http, request, self._read, clock=self._connection.clock)
+        return await self._api.post("/v2/messages", self._read, json=body)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a message by its id, or its detail record."""
         if lookup.provider_id is not None:
-            answer = await self._get(f"/messages/{quote(lookup.provider_id, safe='')}")
-            return self._found(object_in(answer, "data")) if answer is not None else None
+            answer = await self._api.fetch("GET", f"/v2/messages/{quote(lookup.provider_id, safe='')}")
+            return self._found(object_at(answer, "data"))
         if lookup.from_number is None:
             return None  # A message always has a sender.
         try:
@@ -129,7 +121,7 @@ class TelnyxCarrier:
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
-            data = object_in(json_object(response), "data")
+            data = object_at(json_object(response), "data")
             text_of(data.get("id"))
             if (outcome := self._found(data)) is None:
                 raise UnreadableResponse
@@ -180,11 +172,6 @@ class TelnyxCarrier:
     def _reset_seconds(self, code: str | None) -> float | None:
         return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
-    async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
-        http = self._connection.http
-        request = http.build_request("GET", self._base + path, params=params, headers=self._headers)
-        return await base.fetch_json(http, request)
-
     async def _records(
         self, sender: str, since: datetime, until: datetime, limit: int, *, to: str | None = None
     ) -> list[Mapping[str, Any]]:
@@ -205,12 +192,12 @@ class TelnyxCarrier:
         }
         found: list[Mapping[str, Any]] = []
         for number in range(1, limit + 1):
-            answer = await self._get("/detail_records", {**params, "page[number]": str(number)})
-            rows = answer.get("data") if answer is not None else None
-            if answer is None or not isinstance(rows, list):
+            answer = await self._api.fetch("GET", "/v2/detail_records", params={**params, "page[number]": str(number)})
+            rows = value_at(answer, "data")
+            if not isinstance(rows, list):
                 raise sent_lists.unreadable()
             found += [row for row in rows if isinstance(row, dict)]
-            pages = object_in(answer, "meta").get("total_pages", 1)
+            pages = object_at(answer, "meta").get("total_pages", 1)
             if not isinstance(pages, int) or pages <= number:
                 return found
         raise sent_lists.too_long(limit)

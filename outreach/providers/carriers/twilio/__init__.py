@@ -22,7 +22,6 @@ from outreach.providers.carriers.twilio.carrier import NAME, TwilioCarrier, acco
 from outreach.providers.http.account_check import (
     API_BASE,
     api_base_problems,
-    fetch_setting,
     has_value_of,
     not_ok,
     plain_text_problems,
@@ -30,7 +29,7 @@ from outreach.providers.http.account_check import (
 )
 from outreach.providers.http.callback_bodies import MESSAGE_BYTES
 from outreach.providers.http.json_fields import text_at, value_at
-from outreach.providers.http.sending import json_object_or_empty
+from outreach.providers.http.sending import fetch_json, json_object_or_empty
 
 _TITLE: Final = "Twilio"
 _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
@@ -130,7 +129,7 @@ class TwilioAdapter:
             params={"PageSize": "1000"},
             headers={"authorization": authorization(connection.credentials)},
         )
-        listed = value_at(await fetch_setting(connection, request), "incoming_phone_numbers")
+        listed = value_at(await fetch_json(connection.http, request), "incoming_phone_numbers")
         found = []
         for number in listed if isinstance(listed, list) else []:
             phone = text_at(number, "phone_number")

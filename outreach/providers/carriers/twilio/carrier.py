@@ -18,8 +18,10 @@ from outreach.providers.carriers import base
 from outreach.providers.carriers.twilio.errors import FAILURES, LIMIT_RESETS, SENDER_LIMITS
 from outreach.providers.http import sent_lists
 from outreach.providers.http.account_check import api_base
+from outreach.providers.http.json_fields import value_at
 from outreach.providers.http.sending import (
     UnreadableResponse,
+    fetch_json,
     json_object,
     json_object_or_empty,
     refusal,
@@ -68,21 +70,14 @@ class TwilioCarrier:
     the same numbers and text from that time is taken for it.
     """
 
+    name = NAME
+    capabilities = CarrierCapabilities(look_up="evidence", supports_not_after=True, lists_sent=True)
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._headers = {"authorization": authorization(connection.credentials), "accept": "application/json"}
         self._base = api_base(connection.credentials, USUAL_BASE)
         self._messages = f"{account_url(connection)}/Messages"
-
-    @property
-    def name(self) -> str:
-        """The name in the ledger."""
-        return NAME
-
-    @property
-    def capabilities(self) -> CarrierCapabilities:
-        """The features that the carrier supports."""
-        return CarrierCapabilities(look_up="evidence", supports_not_after=True, lists_sent=True)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Send one message, once."""
@@ -159,10 +154,10 @@ class TwilioCarrier:
             reset_seconds=self._reset_seconds(code),
         )
 
-    def _found(self, message: Mapping[str, Any] | None) -> DispatchOutcome | None:
+    def _found(self, message: object) -> DispatchOutcome | None:
         """Return the outcome that a Twilio message shows; None if it is not a message."""
-        sid = message.get("sid") if message else None
-        if message is None or not isinstance(sid, str) or not SID.fullmatch(sid):
+        sid = value_at(message, "sid")
+        if not isinstance(message, dict) or not isinstance(sid, str) or not SID.fullmatch(sid):
             return None
         status = message.get("status")
         if not isinstance(status, str) or status not in FAILED:
@@ -179,9 +174,9 @@ class TwilioCarrier:
     def _reset_seconds(self, code: str | None) -> float | None:
         return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
-    async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
+    async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Any:
         http = self._connection.http
-        return await base.fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
+        return await fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
 
     async def _list(self, *, to: str, from_number: str) -> list[Mapping[str, Any]] | None:
         """Return all messages from a number, or from any for a Messaging Service, to another; None if incomplete.
@@ -206,8 +201,8 @@ class TwilioCarrier:
         query: Mapping[str, str] | None = params
         for _ in range(limit):
             page = await self._get(url, query)
-            messages = page.get("messages") if page is not None else None
-            if page is None or not isinstance(messages, list):
+            messages = value_at(page, "messages")
+            if not isinstance(messages, list):
                 raise sent_lists.unreadable()
             yield [message for message in messages if isinstance(message, dict)]
             following = page.get("next_page_uri")

@@ -15,13 +15,11 @@ from outreach.protocols.adapter import (
 )
 from outreach.protocols.diagnosis import CallbackSetting
 from outreach.providers.carriers.vonage import callbacks
-from outreach.providers.carriers.vonage.carrier import NAME, USUAL_BASE, VonageCarrier, account_authorization
+from outreach.providers.carriers.vonage.carrier import NAME, VonageCarrier, api_of
 from outreach.providers.carriers.vonage.tokens import load_private_key
 from outreach.providers.http.account_check import (
     API_BASE,
-    api_base,
     api_base_problems,
-    fetch_setting,
     has_value_of,
     plain_text_problems,
     probe_account,
@@ -91,14 +89,11 @@ class VonageAdapter:
 
     async def check(self, connection: Connection) -> AccountCheck:
         """Read the application, or list one if none is named; one request."""
-        credentials, http = connection.credentials, connection.http
-        url = f"{api_base(credentials, USUAL_BASE)}/v2/applications"
-        application = credentials.get("application_id")
-        request = http.build_request(
+        application = connection.credentials.get("application_id")
+        request = api_of(connection).request(
             "GET",
-            url if application is None else f"{url}/{quote(application, safe='')}",
+            "/v2/applications" if application is None else f"/v2/applications/{quote(application, safe='')}",
             params={"page_size": "1"} if application is None else None,
-            headers={"authorization": account_authorization(credentials), "accept": "application/json"},
         )
         answer = await probe_account(
             connection,
@@ -115,16 +110,10 @@ class VonageAdapter:
         self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
     ) -> Sequence[CallbackSetting]:
         """Read the webhooks of the application; those of a bare account are in its dashboard alone."""
-        credentials = connection.credentials
-        application = credentials.get("application_id")
+        application = connection.credentials.get("application_id")
         if application is None:
             return []
-        request = connection.http.build_request(
-            "GET",
-            f"{api_base(credentials, USUAL_BASE)}/v2/applications/{quote(application, safe='')}",
-            headers={"authorization": account_authorization(credentials), "accept": "application/json"},
-        )
-        answer = await fetch_setting(connection, request)
+        answer = await api_of(connection).fetch("GET", f"/v2/applications/{quote(application, safe='')}")
         if text_at(answer, "id") is None:
             return []
         messages = object_at(answer, "capabilities", "messages")

@@ -20,10 +20,10 @@ from outreach.providers.http.callback_bodies import (
     json_event,
     media_links,
     moment_in,
-    object_in,
     require_id,
     text_in,
 )
+from outreach.providers.http.json_fields import object_at
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "submitted": MessageStatus.SENT,
@@ -96,7 +96,7 @@ def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status:
     if known is None or text_in(event, "channel") != _SMS:
         return None
     failed = known is MessageStatus.FAILED
-    code = error_code(object_in(event, "error"))
+    code = error_code(object_at(event, "error"))
     at = moment_in(event, "timestamp", otherwise=connection.clock.now())
     return MessageReport(
         workspace_id=connection.workspace_id,
@@ -118,7 +118,7 @@ def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> Inb
     if sender is None or to is None or channel not in _BY_NUMBER:
         return None
     before = "" if channel in {_SMS, _MMS} else f"{channel}:"
-    media, left_out = media_links(object_in(event, kind).get("url") for kind in _MEDIA if event.get(kind))
+    media, left_out = media_links(object_at(event, kind).get("url") for kind in _MEDIA if event.get(kind))
     return InboundMessageEvent(
         provider_id=uuid,
         from_number=before + _e164(sender),

@@ -13,14 +13,14 @@ from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, Outbo
 from outreach.providers.carriers import base
 from outreach.providers.carriers.vonage.errors import AMBIGUOUS, FAILURES, LIMIT_RESETS, error_code, reported_class
 from outreach.providers.carriers.vonage.tokens import application_token, load_private_key
-from outreach.providers.http.account_check import api_base
+from outreach.providers.http.account_api import AccountApi
 from outreach.providers.http.callback_bodies import text_in
+from outreach.providers.http.json_fields import value_at
 from outreach.providers.http.sending import (
     UnreadableResponse,
     json_object,
     json_object_or_empty,
     refusal,
-    send_once,
     text_of,
 )
 from outreach.rules.phones import is_service
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import httpx
 
 NAME: Final = "vonage"
-USUAL_BASE: Final = "https://api.nexmo.com"
+_USUAL_BASE: Final = "https://api.nexmo.com"
 
 MIN_TTL_SECONDS: Final = 20
 MAX_TTL_SECONDS: Final = 604_800
@@ -46,9 +46,14 @@ def digits(number: str) -> str:
     return number.removeprefix("+")
 
 
-def account_authorization(credentials: Mapping[str, str]) -> str:
-    """Return the credentials of the account's own APIs."""
-    return base.basic_auth(credentials["api_key"], credentials["api_secret"])
+def api_of(connection: Connection) -> AccountApi:
+    """Return the API of an account, with the account's own credentials."""
+    authorization = base.basic_auth(connection.credentials["api_key"], connection.credentials["api_secret"])
+    return _api_with(connection, authorization)
+
+
+def _api_with(connection: Connection, authorization: str) -> AccountApi:
+    return AccountApi(connection, _USUAL_BASE, {"authorization": authorization, "accept": "application/json"})
 
 
 class VonageCarrier:
@@ -57,18 +62,14 @@ class VonageCarrier:
     A look-up uses the Reports API, which is charged by the record, and only if the account allows it.
     """
 
+    name = NAME
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         credentials = connection.credentials
-        self._base = api_base(credentials, USUAL_BASE)
-        self._account = {"authorization": account_authorization(credentials), "accept": "application/json"}
+        self._api = api_of(connection)
         self._key = load_private_key(credentials["private_key"]) if "private_key" in credentials else None
         self._reports = credentials.get("use_reports") == "yes"
-
-    @property
-    def name(self) -> str:
-        """The name in the ledger."""
-        return NAME
 
     @property
     def capabilities(self) -> CarrierCapabilities:
@@ -98,14 +99,13 @@ class VonageCarrier:
             if left is None:
                 return base.TOO_LATE
             body["ttl"] = left
-        http, headers = self._connection.http, dict(self._account)
+        api = self._api
         if self._key is not None:
             application_id = self._connection.credentials["application_id"]
             # One request per dispatch, so its id serves as the token's.
             token = application_token(self._key, application_id=application_id, token_id=message.dispatch_id, now=now)
-            headers["authorization"] = f"Bearer {token}"
-        request = http.build_request("POST", f"{self._base}/v1/messages", json=body, headers=headers)
-        return await send_once(http, request, self._read, clock=self._connection.clock)
+            api = _api_with(self._connection, f"Bearer {token}")
+        return await api.post("/v1/messages", self._read, json=body)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find the record of a message by its id or by our reference, if the account allows it."""
@@ -165,16 +165,12 @@ class VonageCarrier:
 
     async def _records(self, query: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
         """Return all records of a query; None if incomplete."""
-        http = self._connection.http
         found: list[Mapping[str, Any]] = []
         more: dict[str, str] = {}
         for _ in range(_MAX_PAGES):
-            request = http.build_request(
-                "GET", f"{self._base}/v2/reports/records", params={**query, **more}, headers=self._account
-            )
-            page = await base.fetch_json(http, request)
-            records = page.get("records") if page is not None else None
-            if page is None or not isinstance(records, list):
+            page = await self._api.fetch("GET", "/v2/reports/records", params={**query, **more})
+            records = value_at(page, "records")
+            if not isinstance(records, list):
                 return None
             found += [record for record in records if isinstance(record, dict)]
             if page.get("request_status") != "TRUNCATED":

@@ -10,9 +10,7 @@ from outreach.protocols.diagnosis import CallbackSetting
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.account_check import (
     API_BASE,
-    api_base,
     api_base_problems,
-    fetch_setting,
     has_value_of,
     plain_text_problems,
     probe_account,
@@ -20,7 +18,7 @@ from outreach.providers.http.account_check import (
 from outreach.providers.http.json_fields import text_at, value_at
 from outreach.providers.voice import base
 from outreach.providers.voice.elevenlabs import callbacks
-from outreach.providers.voice.elevenlabs.provider import CONVERSATIONS, NAME, USUAL_BASE, ElevenLabsVoice, headers_of
+from outreach.providers.voice.elevenlabs.provider import CONVERSATIONS, NAME, ElevenLabsVoice, api_of
 
 
 class ElevenLabsAdapter:
@@ -61,9 +59,7 @@ class ElevenLabsAdapter:
 
     async def check(self, connection: Connection) -> AccountCheck:
         """List one conversation, which changes nothing."""
-        url = f"{api_base(connection.credentials, USUAL_BASE)}{CONVERSATIONS}"
-        headers = headers_of(connection)
-        request = connection.http.build_request("GET", url, params={"page_size": "1"}, headers=headers)
+        request = api_of(connection).request("GET", CONVERSATIONS, params={"page_size": "1"})
         answer = await probe_account(
             connection, request, provider="ElevenLabs", fields=self.fields, expected=has_value_of(list, "conversations")
         )
@@ -73,9 +69,7 @@ class ElevenLabsAdapter:
         self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
     ) -> Sequence[CallbackSetting]:
         """List the webhooks of the ElevenLabs workspace, one of which has to have our URL."""
-        url = f"{api_base(connection.credentials, USUAL_BASE)}/v1/workspace/webhooks"
-        request = connection.http.build_request("GET", url, headers=headers_of(connection))
-        listed = value_at(await fetch_setting(connection, request), "webhooks")
+        listed = value_at(await api_of(connection).fetch("GET", "/v1/workspace/webhooks"), "webhooks")
         if not isinstance(listed, list):
             return []
         ours = [one for one in listed if text_at(one, "webhook_url") == connection.callback_url]

@@ -14,7 +14,7 @@ from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import Connection
 from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
-from outreach.providers.http.account_check import api_base
+from outreach.providers.http.account_api import AccountApi
 from outreach.providers.http.json_fields import (
     moment_at,
     name_at,
@@ -26,7 +26,6 @@ from outreach.providers.http.sending import (
     json_object,
     json_object_or_empty,
     refusal,
-    send_once,
 )
 from outreach.providers.voice import base
 from outreach.providers.voice.elevenlabs.reasons import (
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     import httpx
 
 NAME: Final = "elevenlabs"
-USUAL_BASE: Final = "https://api.elevenlabs.io"
+_USUAL_BASE: Final = "https://api.elevenlabs.io"
 
 CONVERSATIONS: Final = "/v1/convai/conversations"
 
@@ -50,9 +49,6 @@ _IDENTIFIERS: Final = ("conversation_id", "callSid", "sip_call_id")
 
 _MAX_FOUND: Final = 5
 """Conversations of one reference to open and compare; there should be one."""
-
-_SKEW: Final = timedelta(minutes=2)
-"""The largest difference between the provider's clock and ours."""
 
 
 class ElevenLabsVoice:
@@ -69,9 +65,7 @@ class ElevenLabsVoice:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._http = connection.http
-        self._base = api_base(connection.credentials, USUAL_BASE)
-        self._headers = headers_of(connection)
+        self._api = api_of(connection)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Place one call, once: over the SIP trunk if there is one, else over Twilio."""
@@ -92,8 +86,7 @@ class ElevenLabsVoice:
             },
         }
         path = f"/v1/convai/{'sip-trunk' if trunk else 'twilio'}/outbound-call"
-        http_request = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
-        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
+        return await self._api.post(path, self._read, json=body)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a conversation by its id, else by our reference."""
@@ -120,8 +113,8 @@ class ElevenLabsVoice:
                 return found
         query = {"user_id": dispatch_id, "page_size": str(_MAX_FOUND)}
         if since is not None:
-            query["call_start_after_unix"] = str(int((since - _SKEW).timestamp()))
-        listed = value_at(await self._get(CONVERSATIONS, query), "conversations")
+            query["call_start_after_unix"] = str(int((since - base.CLOCK_SKEW).timestamp()))
+        listed = value_at(await self._api.fetch("GET", CONVERSATIONS, params=query), "conversations")
         for row in listed[:_MAX_FOUND] if isinstance(listed, list) else []:
             conversation_id = name_at(row, "conversation_id")
             found = await self._conversation(conversation_id) if conversation_id is not None else None
@@ -131,7 +124,7 @@ class ElevenLabsVoice:
         return None
 
     async def _conversation(self, conversation_id: str) -> Mapping[str, Any] | None:
-        found = await self._get(f"{CONVERSATIONS}/{quote(conversation_id, safe='')}")
+        found = await self._api.fetch("GET", f"{CONVERSATIONS}/{quote(conversation_id, safe='')}")
         return found if isinstance(found, dict) and name_at(found, "conversation_id") is not None else None
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
@@ -139,7 +132,7 @@ class ElevenLabsVoice:
             answer = json_object_or_empty(response)
             message = _message(answer)
             code = name_at(answer, "detail", "status") or name_at(answer, "detail", "code")
-            words = (message or "") if response.status_code in _WORDED else ""
+            words = (message or "") if response.status_code in base.WORDED_REFUSALS else ""
             if response.status_code == HTTPStatus.BAD_REQUEST and refusal_class(code, "") is None:
                 _require_no_broken_request(words)
             return self._refused(refusal_class(code, words), response, code, message)
@@ -162,21 +155,6 @@ class ElevenLabsVoice:
     ) -> DispatchOutcome:
         return refusal(reason, response, now=self._connection.clock.now(), code=code, message=message)
 
-    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """Return the JSON of a successful response, else None."""
-        import httpx
-
-        http_request = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
-        try:
-            response = await self._http.send(http_request, follow_redirects=False)
-            return response.json() if response.is_success else None
-        except (httpx.RequestError, ValueError, RecursionError):
-            return None
-
-
-_WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals without a code, which only the message distinguishes."""
-
 
 def _require_no_broken_request(message: str) -> None:
     """Check that a refusal does not report a failed request to the telephony, which may have arrived.
@@ -197,9 +175,9 @@ def _message(answer: Mapping[str, Any]) -> str | None:
     return text_at(detail) or text_at(detail, "message") or text_at(answer, "message")
 
 
-def headers_of(connection: Connection) -> dict[str, str]:
-    """Return the headers that authenticate requests."""
-    return {"xi-api-key": connection.credentials["api_key"]}
+def api_of(connection: Connection) -> AccountApi:
+    """Return the API of an account."""
+    return AccountApi(connection, _USUAL_BASE, {"xi-api-key": connection.credentials["api_key"]})
 
 
 def reference_of(conversation: object) -> str | None:

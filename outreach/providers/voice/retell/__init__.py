@@ -9,14 +9,13 @@ from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Co
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.account_check import (
     API_BASE,
-    api_base,
     api_base_problems,
     has_value_of,
     plain_text_problems,
     probe_account,
 )
 from outreach.providers.voice.retell import callbacks
-from outreach.providers.voice.retell.provider import NAME, USUAL_BASE, RetellVoice, headers_of
+from outreach.providers.voice.retell.provider import NAME, RetellVoice, api_of
 
 
 class RetellAdapter:
@@ -47,11 +46,9 @@ class RetellAdapter:
 
     async def check(self, connection: Connection) -> AccountCheck:
         """Request the number of running calls, which changes nothing."""
-        url = f"{api_base(connection.credentials, USUAL_BASE)}/get-concurrency"
-        request = connection.http.build_request("GET", url, headers=headers_of(connection))
         answer = await probe_account(
             connection,
-            request,
+            api_of(connection).request("GET", "/get-concurrency"),
             provider="Retell",
             fields=self.fields,
             expected=has_value_of(int, "current_concurrency"),

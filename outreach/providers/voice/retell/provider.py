@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.sent_list import SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.providers.http import sent_lists
-from outreach.providers.http.account_check import api_base
+from outreach.providers.http.account_api import AccountApi
 from outreach.providers.http.json_fields import (
     moment_at,
     name_at,
@@ -31,7 +30,6 @@ from outreach.providers.http.sending import (
     json_object,
     json_object_or_empty,
     refusal,
-    send_once,
 )
 from outreach.providers.voice import base
 from outreach.providers.voice.retell.reasons import STATUSES, end_of, refusal_class
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     import httpx
 
 NAME: Final = "retell"
-USUAL_BASE: Final = "https://api.retellai.com"
+_USUAL_BASE: Final = "https://api.retellai.com"
 
 METADATA_KEY: Final = "outreach_dispatch_id"
 """The key of our id in a call's metadata."""
@@ -55,8 +53,6 @@ _MAX_FOUND: Final = 20
 
 _LIST_PAGE: Final = 100
 _MAX_LIST_PAGES: Final = 1000
-_SKEW: Final = timedelta(minutes=2)
-"""The largest difference between the provider's clock and ours."""
 
 
 class RetellVoice:
@@ -72,9 +68,7 @@ class RetellVoice:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._http = connection.http
-        self._base = api_base(connection.credentials, USUAL_BASE)
-        self._headers = headers_of(connection)
+        self._api = api_of(connection)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Place one call, once."""
@@ -86,10 +80,7 @@ class RetellVoice:
                 "bad_sender", "Retell calls from a number of the account: the agent needs a caller ID."
             )
         body = body_of(request, callback_url=self._connection.callback_url)
-        http_request = self._http.build_request(
-            "POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers
-        )
-        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
+        return await self._api.post("/v2/create-phone-call", self._read, json=body)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a call by its id, else by our reference."""
@@ -105,8 +96,8 @@ class RetellVoice:
     async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
         """List the outbound calls of the account that began in a period."""
         begun = {
-            "lower_threshold": int((query.since - _SKEW).timestamp() * 1000),
-            "upper_threshold": int((query.until + _SKEW).timestamp() * 1000),
+            "lower_threshold": int((query.since - base.CLOCK_SKEW).timestamp() * 1000),
+            "upper_threshold": int((query.until + base.CLOCK_SKEW).timestamp() * 1000),
         }
         body: dict[str, Any] = {
             "filter_criteria": {"direction": ["outbound"], "start_timestamp": begun},
@@ -114,8 +105,7 @@ class RetellVoice:
         }
         found: list[SentRequest] = []
         for _ in range(_MAX_LIST_PAGES):
-            url = f"{self._base}/v2/list-calls"
-            calls = await self._answer(self._http.build_request("POST", url, json=body, headers=self._headers))
+            calls = await self._api.fetch("POST", "/v2/list-calls", json=body)
             if not isinstance(calls, list):
                 body["limit"] = sent_lists.smaller(body["limit"])
                 continue
@@ -134,12 +124,10 @@ class RetellVoice:
 
     async def _find(self, call_id: str | None, dispatch_id: str) -> Mapping[str, Any] | None:
         if call_id is not None:
-            path = f"/v2/get-call/{quote(call_id, safe='')}"
-            call = await self._answer(self._http.build_request("GET", f"{self._base}{path}", headers=self._headers))
+            call = await self._api.fetch("GET", f"/v2/get-call/{quote(call_id, safe='')}")
             return call if isinstance(call, dict) else None
         body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MAX_FOUND}
-        http_request = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
-        calls = await self._answer(http_request)
+        calls = await self._api.fetch("POST", "/v2/list-calls", json=body)
         # An ignored filter would return every call, so each is compared.
         found = calls if isinstance(calls, list) else []
         return next((call for call in found if reference_of(call) == dispatch_id), None)
@@ -151,27 +139,13 @@ class RetellVoice:
                 raise UnreadableResponse
             return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
         message = text_at(json_object_or_empty(response), "message")
-        known = refusal_class(message) if message and response.status_code in _WORDED else None
+        known = refusal_class(message) if message and response.status_code in base.WORDED_REFUSALS else None
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
-    async def _answer(self, http_request: httpx.Request) -> Any:
-        """Return the JSON of a successful response, else None."""
-        import httpx
 
-        try:
-            response = await self._http.send(http_request, follow_redirects=False)
-            return response.json() if response.is_success else None
-        except (httpx.RequestError, ValueError, RecursionError):
-            return None
-
-
-_WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only the message distinguishes."""
-
-
-def headers_of(connection: Connection) -> dict[str, str]:
-    """Return the headers that authenticate requests."""
-    return {"authorization": f"Bearer {connection.credentials['api_key']}"}
+def api_of(connection: Connection) -> AccountApi:
+    """Return the API of an account."""
+    return AccountApi(connection, _USUAL_BASE, {"authorization": f"Bearer {connection.credentials['api_key']}"})
 
 
 def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]:

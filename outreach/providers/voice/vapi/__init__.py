@@ -11,9 +11,7 @@ from outreach.protocols.diagnosis import CallbackSetting
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.account_check import (
     API_BASE,
-    api_base,
     api_base_problems,
-    fetch_setting,
     has_value_of,
     plain_text_problems,
     probe_account,
@@ -21,7 +19,7 @@ from outreach.providers.http.account_check import (
 from outreach.providers.http.json_fields import text_at, value_at
 from outreach.providers.voice import base
 from outreach.providers.voice.vapi import callbacks
-from outreach.providers.voice.vapi.provider import NAME, USUAL_BASE, VapiVoice, headers_of
+from outreach.providers.voice.vapi.provider import NAME, VapiVoice, api_of
 
 
 class VapiAdapter:
@@ -75,8 +73,7 @@ class VapiAdapter:
 
     async def check(self, connection: Connection) -> AccountCheck:
         """List one call, which changes nothing."""
-        url = f"{api_base(connection.credentials, USUAL_BASE)}/call"
-        request = connection.http.build_request("GET", url, params={"limit": "1"}, headers=headers_of(connection))
+        request = api_of(connection).request("GET", "/call", params={"limit": "1"})
         answer = await probe_account(
             connection, request, provider="Vapi", fields=self.fields, expected=has_value_of(list)
         )
@@ -86,11 +83,9 @@ class VapiAdapter:
         self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
     ) -> Sequence[CallbackSetting]:
         """Read the server of each assistant; a request each."""
-        base_url, found = api_base(connection.credentials, USUAL_BASE), []
+        api, found = api_of(connection), []
         for agent in agents:
-            url = f"{base_url}/assistant/{quote(agent, safe='')}"
-            request = connection.http.build_request("GET", url, headers=headers_of(connection))
-            assistant = await fetch_setting(connection, request)
+            assistant = await api.fetch("GET", f"/assistant/{quote(agent, safe='')}")
             if text_at(assistant, "id") is None:
                 continue
             sent = value_at(assistant, "serverMessages")

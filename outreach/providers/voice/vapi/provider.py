@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.providers.http import sent_lists
-from outreach.providers.http.account_check import api_base
+from outreach.providers.http.account_api import AccountApi
 from outreach.providers.http.json_fields import (
     moment_at,
     name_at,
@@ -29,7 +29,6 @@ from outreach.providers.http.sending import (
     json_object,
     json_object_or_empty,
     refusal,
-    send_once,
 )
 from outreach.providers.voice import base
 from outreach.providers.voice.vapi.reasons import STATUSES, end_of, refusal_class
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     import httpx
 
 NAME: Final = "vapi"
-USUAL_BASE: Final = "https://api.vapi.ai"
+_USUAL_BASE: Final = "https://api.vapi.ai"
 
 METADATA_KEY: Final = "outreach_dispatch_id"
 """The key of our id in the metadata of a call's assistant."""
@@ -52,8 +51,6 @@ _PAGE: Final = 100
 _MAX_PAGES: Final = 10
 _LIST_PAGE: Final = 100
 _MAX_LIST_PAGES: Final = 1000
-_SKEW: Final = timedelta(minutes=2)
-"""The largest difference between the provider's clock and ours."""
 
 
 class VapiVoice:
@@ -69,9 +66,7 @@ class VapiVoice:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._http = connection.http
-        self._base = api_base(connection.credentials, USUAL_BASE)
-        self._headers = headers_of(connection)
+        self._api = api_of(connection)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Place one call, once."""
@@ -92,8 +87,7 @@ class VapiVoice:
             "customer": {"number": request.to, "externalId": request.dispatch_id[:_MAX_NAME_LENGTH]},
             "assistantOverrides": overrides_of(request),
         }
-        http_request = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
-        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
+        return await self._api.post("/call", self._read, json=body)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a call by its id, else among all calls created in the dispatch's time.
@@ -103,7 +97,7 @@ class VapiVoice:
         nothing: it may not be listed yet.
         """
         if lookup.provider_id is not None:
-            call = await self._get(f"/call/{quote(lookup.provider_id, safe='')}")
+            call = await self._api.fetch("GET", f"/call/{quote(lookup.provider_id, safe='')}")
             return _accepted(call)
         try:
             async for calls in self._pages(lookup.since, lookup.until, _PAGE, _MAX_PAGES):
@@ -133,10 +127,10 @@ class VapiVoice:
         Raises:
             SentListFailed: A page could not be read, or there are more than `limit`.
         """
-        latest, edge, known = (until + _SKEW).isoformat(), "createdAtLe", set[str | None]()
+        latest, edge, known = (until + base.CLOCK_SKEW).isoformat(), "createdAtLe", set[str | None]()
         for _ in range(limit):
-            query = {"createdAtGe": (since - _SKEW).isoformat(), edge: latest, "limit": str(size)}
-            calls = await self._get("/call", query)
+            query = {"createdAtGe": (since - base.CLOCK_SKEW).isoformat(), edge: latest, "limit": str(size)}
+            calls = await self._api.fetch("GET", "/call", params=query)
             if not isinstance(calls, list):
                 size = sent_lists.smaller(size)
                 continue
@@ -153,9 +147,9 @@ class VapiVoice:
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return the status of a call, by its id, else among the latest calls."""
         if provider_id is not None:
-            call = await self._get(f"/call/{quote(provider_id, safe='')}")
+            call = await self._api.fetch("GET", f"/call/{quote(provider_id, safe='')}")
         else:
-            calls = await self._get("/call", {"limit": str(_PAGE)})
+            calls = await self._api.fetch("GET", "/call", params={"limit": str(_PAGE)})
             latest = calls if isinstance(calls, list) else []
             call = next((one for one in latest if reference_of(one) == dispatch_id), None)
         if not isinstance(call, dict):
@@ -171,28 +165,13 @@ class VapiVoice:
         answer = json_object_or_empty(response)
         words = answer.get("message")
         message = "; ".join(str(one) for one in words) if isinstance(words, list) else text_at(words)
-        known = refusal_class(message) if message and response.status_code in _WORDED else None
+        known = refusal_class(message) if message and response.status_code in base.WORDED_REFUSALS else None
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
-    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """Return the JSON of a successful response, else None."""
-        import httpx
 
-        http_request = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
-        try:
-            response = await self._http.send(http_request, follow_redirects=False)
-            return response.json() if response.is_success else None
-        except (httpx.RequestError, ValueError, RecursionError):
-            return None
-
-
-_WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only the message distinguishes."""
-
-
-def headers_of(connection: Connection) -> dict[str, str]:
-    """Return the headers that authenticate requests."""
-    return {"authorization": f"Bearer {connection.credentials['api_key']}"}
+def api_of(connection: Connection) -> AccountApi:
+    """Return the API of an account."""
+    return AccountApi(connection, _USUAL_BASE, {"authorization": f"Bearer {connection.credentials['api_key']}"})
 
 
 def overrides_of(request: CallRequest) -> dict[str, Any]:
