@@ -9,7 +9,8 @@ from anyio.abc import TaskStatus
 
 from outreach.core.clock import Clock, IdSource
 from outreach.core.config import EngineConfig
-from outreach.dispatch.campaign_runner import CampaignRunner, Forecaster, ForecastKeeper
+from outreach.dispatch.campaign_runner import CampaignRunner
+from outreach.dispatch.forecast_keeper import Forecaster, ForecastKeeper
 from outreach.dispatch.outbox import CallChannel, Outbox, SmsChannel
 from outreach.dispatch.reconciler import Reconciler
 from outreach.dispatch.schedules import ScheduleRun, SchedulesRunner

@@ -18,12 +18,11 @@ from outreach.core.logged_errors import masked
 from outreach.dispatch.adapter_answers import SafeAnalyser, log_throttled, recordable_report
 from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.claims import Claims, Team, WorkerPermits
+from outreach.dispatch.sweeping import Sweeper
 from outreach.errors import DispatchRefused, LeaseLost
-from outreach.ledger import provider_throttles, webhooks
-from outreach.ledger.access import logins
-from outreach.ledger.campaigns import adding, trail
-from outreach.ledger.erasure.applying import apply_retention
-from outreach.ledger.leases import clock_steps, leases
+from outreach.ledger import provider_throttles
+from outreach.ledger.campaigns import trail
+from outreach.ledger.leases import leases
 from outreach.ledger.sending import singles
 from outreach.ledger.sending.intents import Permits
 from outreach.ledger.settling import callback_events, ledger
@@ -31,7 +30,6 @@ from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
-from outreach.models.webhook import ATTEMPT_DAYS
 from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.ledger_archives import LedgerArchives
@@ -70,17 +68,8 @@ _ENGINE_PAUSE_TEXTS: Final = {
 _MAX_KNOWN: Final = 10_000
 """Campaigns whose logged pause is remembered; paces of other workers before those that are free are dropped."""
 
-_MAX_ERASED_SLICES: Final = 100
-"""Of one sweep: the next one goes on."""
-
-_MAX_SWEPT_SLICES: Final = 100
-"""The same for each kind of rows that are no longer needed."""
-
 _MAX_ROWS: Final = 200
-"""Rows that one housekeeping transaction changes; outcomes and reports that share one."""
-
-_MAX_CHUNKS: Final = 16
-"""Chunks of expired uploads that one housekeeping transaction deletes; a chunk is large."""
+"""Outcomes and reports that share a transaction, and abandoned dispatches."""
 
 _KEPT_RETRY_SECONDS: Final = 0.5
 
@@ -161,7 +150,9 @@ class Worker:
         self._storage = storage
         self._clock = clock
         self._config = config
-        self._archives = archives
+        self._sweeper = Sweeper(
+            storage=storage, clock=clock, config=config, archives=archives, log_throttle=self.log_throttle
+        )
         self._analyser: Analyser = SafeAnalyser(analyser, self.log_throttle)
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
@@ -659,72 +650,9 @@ class Worker:
         return await self._storage.write(Within(within, self._merged.measured(operation, len(events))))
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, what has expired, idle units, callbacks, attempts, uploads; erase by age.
-
-        One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
-        """
-        if not self._leads:
-            return
-        leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
-        for workspace_id, campaign_id in leftovers:
-            await self._delete_leftover(workspace_id, campaign_id)
-        await self._clear(lambda tx, limit: tx.requests.sweep(self._clock.now(), limit=limit), _MAX_ROWS)
-        await self._clear(lambda tx, limit: logins.sweep_failures(tx, self._clock.now(), limit=limit), _MAX_ROWS)
-        await self._clear(lambda tx, limit: tx.work.delete_idle(limit=limit), _MAX_ROWS)
-        now = self._clock.now()
-        trusted = await self._storage.read(lambda tx: clock_steps.is_trusted(tx, now))
-        if trusted:
-            oldest = now - timedelta(days=self._config.callback_retention_days)
-            await self._clear(lambda tx, limit: tx.callbacks.sweep(oldest, limit=limit), _MAX_ROWS)
-            await self._clear(lambda tx, limit: logins.sweep(tx, now, limit=limit), _MAX_ROWS)
-            await self._clear(lambda tx, limit: tx.uploads.sweep(now, limit=limit), _MAX_CHUNKS)
-        await self._clear_attempts(now - timedelta(days=ATTEMPT_DAYS) if trusted else None)
-        result = await apply_retention(
-            self._storage,
-            self._clock,
-            self._archives,
-            workspace_id=None,
-            actor=trail.ENGINE,
-            limit=_MAX_ROWS,
-            max_slices=_MAX_ERASED_SLICES,
-            # An erasure by a wrong clock cannot be undone.
-            by_age=trusted,
-        )
-        for problem in result.unreachable:
-            self.log_throttle.problem(
-                DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
-            )
-
-    async def _clear(self, delete: Callable[[Transaction, int], int], limit: int) -> None:
-        """Delete slices until nothing is left, or a sweep's share is done.
-
-        `delete` deletes at most `limit` rows and returns how many it deleted.
-        """
-        for _ in range(_MAX_SWEPT_SLICES):
-            if await self._storage.write(lambda tx: delete(tx, limit), bulk=True) < limit:
-                return
-
-    async def _clear_attempts(self, since: datetime | None) -> None:
-        """Delete attempts of deliveries to webhooks before a moment, and those that are too many."""
-        for one, first in await self._storage.read(lambda tx: webhooks.old_attempts(tx, since=since)):
-            await self._clear(
-                lambda tx, limit, one=one, first=first: tx.webhook_attempts.delete_before(  # type: ignore[misc]
-                    one.workspace_id, one.id, first, limit=limit
-                ),
-                _MAX_ROWS,
-            )
-
-    async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
-        """Delete the leftover of a failed load, or finish an addition, in slices: it may have a million recipients."""
-        limit = self._config.insert_batch_size
-        while not await self._storage.write(
-            Within(
-                [workspace_id],
-                lambda tx: adding.clear_loading(tx, workspace_id, campaign_id, now=self._clock.now(), limit=limit),
-            ),
-            bulk=True,
-        ):
-            pass
+        """Delete what is no longer needed, if this worker leads: one does so for all; see `Sweeper`."""
+        if self._leads:
+            await self._sweeper.sweep()
 
     async def _settle_abandoned(self) -> None:
         total = 0

@@ -25,7 +25,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.core.config import EngineConfig
-from outreach.dispatch import worker as runner
+from outreach.dispatch import sweeping
 from outreach.dispatch.worker import Worker, backoff_of
 from outreach.events import MessageReceived, OptedIn, OptedOut
 from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
@@ -691,8 +691,8 @@ async def test_a_sweep_clears_away_all_that_is_due_and_not_a_slice_of_it(
     storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More keys may expire between two sweeps than one transaction deletes; one sweep has its bounds all the same."""
-    monkeypatch.setattr(runner, "_MAX_ROWS", 2)
-    monkeypatch.setattr(runner, "_MAX_SWEPT_SLICES", 4)
+    monkeypatch.setattr(sweeping, "_MAX_ROWS", 2)
+    monkeypatch.setattr(sweeping, "_MAX_SWEPT_SLICES", 4)
     units = [WorkUnit("message", THIS_WORKSPACE, new_id()) for _ in range(5)]
 
     def write(tx: Transaction) -> None:

@@ -6,7 +6,7 @@ from typing import get_args
 import attrs
 import pytest
 
-from outreach.dispatch.campaign_runner import LEAST_THROTTLE, basis_of
+from outreach.dispatch.forecast_keeper import LEAST_THROTTLE, basis_of
 from outreach.models.account import ProviderThrottle
 from outreach.models.forecast import BindingRule, ForecastHour, KeptForecast
 from outreach.rules.kept_forecasts import MAX_HOURS, shortened
