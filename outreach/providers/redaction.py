@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
-from typing import Any, Final, cast
+from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
 import attrs
@@ -18,6 +18,8 @@ from outreach.protocols.adapter import CallbackEvent, CredentialField
 from outreach.protocols.carrier import Carrier, CarrierCapabilities, ListsSent, LookupRequest, OutboundMessage
 from outreach.protocols.sent_list import SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities, VoiceProvider
+
+P = TypeVar("P", bound=Carrier | VoiceProvider)
 
 _REMOVED: Final = "[removed]"
 
@@ -212,42 +214,10 @@ def _without_value(found: re.Match[str]) -> str:
     return (found["header"] or found["scheme"] or "") + _REMOVED
 
 
-class RedactedCarrier:
-    """A carrier whose answers have no secrets."""
+class _Redacted(Generic[P]):
+    """A provider whose answers have no secrets; what both kinds of providers have."""
 
-    def __init__(self, carrier: Carrier, redaction: Redaction) -> None:
-        self._carrier = carrier
-        self._redaction = redaction
-
-    @property
-    def name(self) -> str:
-        """The name in the ledger."""
-        return self._carrier.name
-
-    @property
-    def capabilities(self) -> CarrierCapabilities:
-        """The features that the carrier supports."""
-        return self._carrier.capabilities
-
-    async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Send one message, once."""
-        outcome: DispatchOutcome = self._redaction.outcome(await self._carrier.send(message))
-        return outcome
-
-    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find out the outcome of a dispatch."""
-        outcome: DispatchOutcome | None = self._redaction.outcome(await self._carrier.look_up(lookup))
-        return outcome
-
-    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
-        """List what was sent, if the carrier can."""
-        return self._redaction.listed(await cast("ListsSent", self._carrier).list_sent(query))
-
-
-class RedactedVoiceProvider:
-    """A voice provider whose answers have no secrets."""
-
-    def __init__(self, provider: VoiceProvider, redaction: Redaction) -> None:
+    def __init__(self, provider: P, redaction: Redaction) -> None:
         self._provider = provider
         self._redaction = redaction
 
@@ -255,6 +225,33 @@ class RedactedVoiceProvider:
     def name(self) -> str:
         """The name in the ledger."""
         return self._provider.name
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find out the outcome of a dispatch."""
+        outcome: DispatchOutcome | None = self._redaction.outcome(await self._provider.look_up(lookup))
+        return outcome
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List what was sent, if the provider can."""
+        return self._redaction.listed(await cast("ListsSent", self._provider).list_sent(query))
+
+
+class RedactedCarrier(_Redacted[Carrier]):
+    """A carrier whose answers have no secrets."""
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """The features that the carrier supports."""
+        return self._provider.capabilities
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Send one message, once."""
+        outcome: DispatchOutcome = self._redaction.outcome(await self._provider.send(message))
+        return outcome
+
+
+class RedactedVoiceProvider(_Redacted[VoiceProvider]):
+    """A voice provider whose answers have no secrets."""
 
     @property
     def capabilities(self) -> VoiceCapabilities:
@@ -265,15 +262,6 @@ class RedactedVoiceProvider:
         """Place one call, once."""
         outcome: DispatchOutcome = self._redaction.outcome(await self._provider.place_call(request))
         return outcome
-
-    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find out the outcome of a dispatch."""
-        outcome: DispatchOutcome | None = self._redaction.outcome(await self._provider.look_up(lookup))
-        return outcome
-
-    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
-        """List the calls, if the provider can."""
-        return self._redaction.listed(await cast("ListsSent", self._provider).list_sent(query))
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return the status of an accepted call whose events have not arrived."""
