@@ -276,25 +276,9 @@ class EngineMetrics(Instrumentation, Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every metric as it is now."""
         yield gauge(families.BUILD, {(outreach.__version__,): 1})
-        for tally in (
-            self._dispatches,
-            self._failures,
-            self._duration,
-            self._lag,
-            self._reports,
-            self._report_delay,
-            self._callbacks_refused,
-            self._opt_outs,
-            self._leases_lost,
-            self._commits,
-            self._groups,
-            self._write_failures,
-            self._loop_lag,
-            self._clock_steps,
-            self._webhook_attempts,
-            self._figures_failures,
-        ):
-            yield tally.metric()
+        for value in vars(self).values():
+            if isinstance(value, Counts | Histograms):
+                yield value.metric()
         yield gauge(families.IN_FLIGHT, {(): self._in_flight})
         yield gauge(families.INTENTS, {(): self._intents})
         yield gauge(families.QUEUED, {(): self._queued})
