@@ -11,11 +11,12 @@ import logging
 import os
 import re
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import attrs
 
@@ -49,7 +50,7 @@ _SET_VARIABLE: Final = (f'export {SECRET_KEY_VARIABLE}="$(cat FILE)"',)
 _log = logging.getLogger(__name__)
 
 
-class KeySource(Protocol):
+class KeySource(ABC):
     """The source of keys.
 
     Attributes:
@@ -58,18 +59,18 @@ class KeySource(Protocol):
         commands: The commands that give it another key, where `FILE` has that; none where that is not possible.
     """
 
-    name: str
-    where: str
-    commands: Sequence[str]
+    name = where = SECRET_KEY_VARIABLE
+    commands: Sequence[str] = _SET_VARIABLE
 
     def version(self) -> Hashable:
-        """Return what changes with the keys."""
-        ...
+        """Return what changes with the keys; a constant if they do not change."""
+        return None
 
     def makes_one(self) -> bool:
         """Return whether a key is made at the next encryption, because there is none."""
-        ...
+        return False
 
+    @abstractmethod
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys' texts, the newest first.
 
@@ -79,7 +80,6 @@ class KeySource(Protocol):
         Raises:
             ConfigError: There is none, or it cannot be read; the message says what to do, and contains no key.
         """
-        ...
 
 
 def keys_from_environment(environment: Mapping[str, str], *, own_file: Path | None, required: bool) -> KeySource:
@@ -119,43 +119,19 @@ def keys_from_environment(environment: Mapping[str, str], *, own_file: Path | No
     return OwnKeyFile(own_file) if own_file is not None else KeyInMemory()
 
 
-class GivenKeys:
+class GivenKeys(KeySource):
     """Keys in a text, with commas or blanks between."""
-
-    name = SECRET_KEY_VARIABLE
-    where = SECRET_KEY_VARIABLE
-    commands: Sequence[str] = _SET_VARIABLE
 
     def __init__(self, text: str) -> None:
         self._texts = _split(text)
-
-    def version(self) -> Hashable:
-        """Return a constant: they do not change."""
-        return None
-
-    def makes_one(self) -> bool:
-        """Return that somebody else has to give it."""
-        return False
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys."""
         return self._texts
 
 
-class NoKeys:
+class NoKeys(KeySource):
     """No key, where one has to be given."""
-
-    name = SECRET_KEY_VARIABLE
-    where = SECRET_KEY_VARIABLE
-    commands: Sequence[str] = _SET_VARIABLE
-
-    def version(self) -> Hashable:
-        """Return a constant."""
-        return None
-
-    def makes_one(self) -> bool:
-        """Return that somebody else has to give it."""
-        return False
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Raise `ConfigError`."""
@@ -165,19 +141,14 @@ class NoKeys:
         )
 
 
-class KeyInMemory:
+class KeyInMemory(KeySource):
     """A key that ends with this process, for databases in memory."""
 
-    name = "memory"
-    where = "memory"
+    name = where = "memory"
     commands: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._texts: Sequence[str] = ()
-
-    def version(self) -> Hashable:
-        """Return a constant: it does not change."""
-        return None
 
     def makes_one(self) -> bool:
         """Return whether there is none yet."""
@@ -189,7 +160,7 @@ class KeyInMemory:
         return self._texts
 
 
-class KeyFile:
+class KeyFile(KeySource):
     """A file of keys, one a line, that somebody else writes; read again when it has changed.
 
     Args:
@@ -210,10 +181,6 @@ class KeyFile:
         """Return what the file system says of the file."""
         return _version_of(self._path)
 
-    def makes_one(self) -> bool:
-        """Return that somebody else has to give it."""
-        return False
-
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys in the file."""
         try:
@@ -231,7 +198,7 @@ class KeyFile:
         return _split(text)
 
 
-class OwnKeyFile:
+class OwnKeyFile(KeySource):
     """The file beside a database: made at the first encryption, and refused when others may read it."""
 
     def __init__(self, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import anyio
@@ -13,13 +14,16 @@ from outreach.dispatch.campaign_runner import CampaignRunner
 from outreach.dispatch.forecast_keeper import Forecaster, ForecastKeeper
 from outreach.dispatch.outbox import CallChannel, Outbox, SmsChannel
 from outreach.dispatch.reconciler import Reconciler
-from outreach.dispatch.schedules import ScheduleRun, SchedulesRunner
 from outreach.dispatch.singles import SinglesRunner
 from outreach.dispatch.worker import Worker
+from outreach.ledger.leases.leases import Wanted
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderPool
+
+ScheduleRun = Callable[[str, str], Awaitable[datetime | None]]
+"""Does what is due for a schedule, by workspace and id; returns when more is to be done, None until it changes."""
 
 
 class Runner:
@@ -37,7 +41,8 @@ class Runner:
         forecast: Forecaster | None = None,
         run_schedule: ScheduleRun | None = None,
     ) -> None:
-        self._schedules = SchedulesRunner(worker=worker, run_schedule=run_schedule)
+        self._worker = worker
+        self._run_due = run_schedule
         self._forecasts = ForecastKeeper(
             storage=storage, clock=clock, forecast=forecast, log_throttle=worker.log_throttle
         )
@@ -86,7 +91,19 @@ class Runner:
             case "call":
                 return await self._singles.run_call(unit, epoch=epoch, wake_signal=wake_signal)
             case "schedule":
-                return await self._schedules.run(unit)
+                return await self._run_schedule(unit)
+
+    async def _run_schedule(self, unit: WorkUnit) -> datetime | None:
+        """Run a schedule in the one worker that drives the single requests of its workspace.
+
+        Two workers that both believe so do no harm: a run is made once under its time.
+        """
+        if self._run_due is None:
+            return None
+        with self._worker.claims.slice(unit) as slice_claims:
+            if not await slice_claims.take(Wanted(workspace_id=unit.workspace_id, campaign=None)):
+                return None
+            return await self._run_due(unit.workspace_id, unit.id)
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait for the requests in flight."""
