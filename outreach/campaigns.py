@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from outreach.core.vault import Vault
     from outreach.insight.approvals import CampaignApprovals
+    from outreach.insight.blockers import CampaignBlockers
     from outreach.insight.clock import CampaignClock
     from outreach.insight.forecast import CampaignForecast
     from outreach.insight.live import LiveCampaigns
     from outreach.insight.preflight import CampaignPreflight
     from outreach.insight.reports import CampaignExports, CampaignReports
     from outreach.insight.schedule_runs import ScheduleRuns
-    from outreach.insight.status import CampaignBlockers
     from outreach.models.workspace import Workspace
     from outreach.protocols.voice import Analyser
     from outreach.providers.pool import ProviderPool
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from outreach.services.registers.erasure import CampaignDeletion
 else:
     CampaignApprovals = Later("outreach.insight.approvals", "CampaignApprovals")
-    CampaignBlockers = Later("outreach.insight.status", "CampaignBlockers")
+    CampaignBlockers = Later("outreach.insight.blockers", "CampaignBlockers")
     CampaignClock = Later("outreach.insight.clock", "CampaignClock")
     CampaignForecast = Later("outreach.insight.forecast", "CampaignForecast")
     LiveCampaigns = Later("outreach.insight.live", "LiveCampaigns")

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from outreach.errors import Problem
-from outreach.insight.status import blockers_of, dispatch_overview
+from outreach.insight.blockers import blockers_of
+from outreach.insight.status import dispatch_overview
 from outreach.ledger.campaigns.transitions import missing_setup
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign

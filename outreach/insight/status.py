@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -15,18 +15,16 @@ import attrs
 
 from outreach.core.vault import Vault
 from outreach.core.version import __version__
-from outreach.errors import ConfigError, Problem
+from outreach.errors import ConfigError
 from outreach.ledger import provider_throttles, webhooks
-from outreach.ledger.campaigns.results import results_of
 from outreach.ledger.campaigns.transitions import not_installed
-from outreach.ledger.common import campaign_of, provider_of, workspace_of
-from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign
+from outreach.ledger.common import provider_of, workspace_of
 from outreach.ledger.sending.intents import lag_of_campaign, lag_of_singles
 from outreach.models.account import PROVIDERS, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.database import EngineFigures
 from outreach.models.schedule import Schedule
-from outreach.models.states import CampaignStatus, RecipientStatus, TrailRule, WorkspaceStatus
+from outreach.models.states import CampaignStatus
 from outreach.models.status import (
     AccountInTrouble,
     DisabledWebhook,
@@ -49,7 +47,6 @@ from outreach.models.work import DatabaseHome
 from outreach.providers.registry import Adapters
 from outreach.rules import receipts
 from outreach.rules.explanations import PAUSE_REASONS, SCHEDULE_REASONS
-from outreach.rules.opening import opening_state
 from outreach.rules.status_findings import find_problems
 from outreach.rules.webhooks import DISABLED_REASONS, FAILING_AFTER, failure_words
 from outreach.services.context import ServiceContext
@@ -73,6 +70,23 @@ MAX_WAITING_COUNTED: Final = 100_000
 """The most waiting recipients that are counted, so that a look takes milliseconds."""
 
 
+class _Lists:
+    """Cuts lists at `MAX_LISTED` entries.
+
+    Attributes:
+        truncated: The names of those that were longer.
+    """
+
+    def __init__(self) -> None:
+        self.truncated: list[str] = []
+
+    def cut(self, name: str, found: Sequence[T]) -> Sequence[T]:
+        """Return the entries of a list that are shown."""
+        if len(found) > MAX_LISTED:
+            self.truncated.append(name)
+        return found[:MAX_LISTED]
+
+
 class StatusQuery:
     """Reads the status of one workspace or all; costs the same however much was sent before."""
 
@@ -88,12 +102,12 @@ class StatusQuery:
         """
         seen, accounts = await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
         problems = [found for account in accounts if (found := self._problem(account)) is not None]
-        truncated = [
-            *seen.truncated,
-            *(["accounts"] if len(accounts) > MAX_ACCOUNTS or len(problems) > MAX_LISTED else []),
-        ]
+        truncated = ["accounts"] if len(accounts) > MAX_ACCOUNTS or len(problems) > MAX_LISTED else []
         status = attrs.evolve(
-            seen, accounts=_listed(problems), truncated=truncated, disk=_disk_use(self._context.storage.home())
+            seen,
+            accounts=problems[:MAX_LISTED],
+            truncated=[*seen.truncated, *truncated],
+            disk=_disk_use(self._context.storage.home()),
         )
         return attrs.evolve(status, findings=find_problems(status))
 
@@ -104,36 +118,23 @@ class StatusQuery:
         counted = tx.campaigns.count_in_status(
             {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id
         )
-        active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
-        paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
-        taken_back = tx.campaigns.taken_back(workspace_id=workspace_id, limit=MAX_LISTED + 1)
-        schedules = tx.schedules.paused(workspace_id, limit=MAX_LISTED + 1)
-        disabled = tx.webhooks.disabled(workspace_id, limit=MAX_LISTED + 1)
-        failing = tx.webhooks.failing(workspace_id, now - FAILING_AFTER, limit=MAX_LISTED + 1)
+        lists, more = _Lists(), MAX_LISTED + 1
+        active = lists.cut("running", tx.campaigns.running(workspace_id=workspace_id, limit=more))
+        paused = lists.cut("paused", tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=more))
+        taken_back = lists.cut("taken_back", tx.campaigns.taken_back(workspace_id=workspace_id, limit=more))
+        schedules = lists.cut("schedules", tx.schedules.paused(workspace_id, limit=more))
+        disabled = lists.cut("webhooks", tx.webhooks.disabled(workspace_id, limit=more))
+        failing = lists.cut("failing", tx.webhooks.failing(workspace_id, now - FAILING_AFTER, limit=more))
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
-        throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
-        held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
-        accounts = tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
-        silent = silent_accounts(tx, accounts, now, has_callback_url=self._context.config.public_url is not None)
-        truncated = [
-            name
-            for name, count, most in (
-                ("running", len(active), MAX_LISTED),
-                ("paused", len(paused), MAX_LISTED),
-                ("taken_back", len(taken_back), MAX_LISTED),
-                ("schedules", len(schedules), MAX_LISTED),
-                ("webhooks", len(disabled), MAX_LISTED),
-                ("failing", len(failing), MAX_LISTED),
-                ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
-                ("throttles", len(throttles), MAX_LISTED),
-                ("held", len(held), MAX_LISTED),
-                ("silent", len(silent), MAX_LISTED),
-            )
-            if count > most
-        ]
-        if "unknown" in truncated:
+        if sum(each.count for each in unknown) > MAX_COUNTED:
+            lists.truncated.append("unknown")
             unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
-        running = [_running(tx, campaign, now) for campaign in _listed(active)]
+        throttles = lists.cut("throttles", provider_throttles.unexpired(tx, workspace_id, now, limit=more))
+        held = lists.cut("held", tx.register.held(workspace_id, limit=more))
+        accounts = tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
+        has_callback_url = self._context.config.public_url is not None
+        silent = lists.cut("silent", silent_accounts(tx, accounts, now, has_callback_url=has_callback_url))
+        running = [_running(tx, campaign, now) for campaign in active]
         lags = [lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
         status = EngineStatus(
             at=now,
@@ -143,19 +144,19 @@ class StatusQuery:
             active_campaigns=counted[CampaignStatus.ACTIVE],
             scheduled_campaigns=counted[CampaignStatus.SCHEDULED],
             running=running,
-            paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
-            taken_back=[_taken_back(campaign) for campaign in _listed(taken_back)],
-            schedules=[_paused_schedule(one) for one in _listed(schedules)],
-            webhooks=[_disabled_webhook(one) for one in _listed(disabled)],
-            failing=[found for one in _listed(failing) if (found := _failing_webhook(tx, one)) is not None],
+            paused=[_paused(tx, campaign, self._context.adapters) for campaign in paused],
+            taken_back=[_taken_back(campaign) for campaign in taken_back],
+            schedules=[_paused_schedule(one) for one in schedules],
+            webhooks=[_disabled_webhook(one) for one in disabled],
+            failing=[found for one in failing if (found := _failing_webhook(tx, one)) is not None],
             unknown=unknown,
             throttles=[
                 ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
-                for throttle in _listed(throttles)
+                for throttle in throttles
             ],
-            held=_listed(held),
-            silent=_listed(silent),
-            truncated=truncated,
+            held=held,
+            silent=silent,
+            truncated=lists.truncated,
             adapter_problems=self._context.adapters.problems,
             versions=_versions(tx) if workspace_id is None else None,
         )
@@ -274,10 +275,6 @@ def _running(tx: Transaction, campaign: Campaign, now: datetime) -> RunningCampa
     )
 
 
-def _listed(found: Sequence[T]) -> Sequence[T]:
-    return found[:MAX_LISTED]
-
-
 def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCampaign:
     assert campaign.pause_reason is not None  # noqa: S101 - the query asks for those that have one
     provider = provider_of(tx, campaign)
@@ -387,97 +384,3 @@ class FiguresQuery:
             opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
             until=until,
         )
-
-
-_MAX_UNKNOWN: Final = 1000
-
-_CLOSED: Final = {
-    TrailRule.HOLIDAYS: "Today is a holiday of the campaign.",
-    TrailRule.BUSINESS_HOURS: "The campaign is outside of its business hours.",
-}
-
-
-class CampaignBlockers:
-    """The blockers of campaigns, and the times that their recipients wait for."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
-
-    async def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
-        """Return everything that blocks an active or scheduled campaign, most urgent first.
-
-        The codes: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `database_copied`,
-        `provider_throttle`, `business_hours`, `holidays`.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return await self._context.storage.read(
-            lambda tx: blockers_of(self._context, tx, campaign_of(tx, workspace_id, campaign_id), self._context.now())
-        )
-
-    async def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
-        """Return when the first waiting recipient is due, for each state and reason with a known time.
-
-        An unknown request is closed then, unless evidence arrives before; this looks at the workspace's oldest 1,000.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        given_up = timedelta(seconds=self._context.config.reconcile_deadline_seconds)
-
-        def operation(tx: Transaction) -> Mapping[tuple[str, str | None], datetime]:
-            now = self._context.now()
-            first: dict[tuple[str, str | None], datetime] = {}
-            for group in results_of(tx, campaign_of(tx, workspace_id, campaign_id)):
-                if group.status is RecipientStatus.WAITING and group.reason is not None:
-                    rows = tx.recipients.postponed(workspace_id, campaign_id, group.reason, now, limit=1)
-                    if rows and rows[0].due_at is not None:
-                        first[group.status, group.reason] = rows[0].due_at
-                elif group.status is RecipientStatus.UNKNOWN:
-                    oldest = _oldest_unknown(tx, workspace_id, campaign_id, group.reason)
-                    if oldest is not None:
-                        first[group.status, group.reason] = oldest + given_up
-            return first
-
-        return await self._context.storage.read(operation)
-
-
-def blockers_of(context: ServiceContext, tx: Transaction, campaign: Campaign, now: datetime) -> Sequence[Problem]:
-    """Return everything that blocks an active or scheduled campaign, most urgent first; see `blockers`."""
-    if campaign.status not in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}:
-        return ()
-    found = [_of_workspace(tx, campaign), dispatch_overview(context, tx, now).problem]
-    if campaign.status is CampaignStatus.ACTIVE:
-        found += [_of_provider(tx, campaign, now), _of_hours(campaign, now)]
-    return tuple(one for one in found if one is not None)
-
-
-def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:
-    for dispatch in tx.dispatches.unknown(workspace_id, limit=_MAX_UNKNOWN):
-        if (dispatch.campaign_id, dispatch.reason) == (campaign_id, reason):
-            return dispatch.created_at
-    return None
-
-
-def _of_workspace(tx: Transaction, campaign: Campaign) -> Problem | None:
-    status = workspace_of(tx, campaign.workspace_id).status
-    if status is WorkspaceStatus.ACTIVE:
-        return None
-    message = f"The workspace is {status}: sending is stopped until it is active again."
-    return Problem(code=f"workspace_{status}", message=message)
-
-
-def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> Problem | None:
-    throttle = throttle_of_campaign(tx, campaign, now)
-    if throttle is None:
-        return None
-    message = f"{throttle.provider} throttles the account (429 or Retry-After): sending paused."
-    return Problem(code=THROTTLED, until=throttle.until, message=message)
-
-
-def _of_hours(campaign: Campaign, now: datetime) -> Problem | None:
-    hours = opening_state(campaign, now)
-    if hours.open or hours.rule is None:
-        return None
-    return Problem(code=str(hours.rule), until=hours.reopens_at, message=_CLOSED[hours.rule])
