@@ -109,9 +109,9 @@ class Step:
         """Return the step with a call that a person answers and that ends after a talk; `cost` is in US dollars."""
         return self._then(
             *talk(
+                "human",
                 after_seconds=after_seconds,
                 talk_seconds=talk_seconds,
-                answered_by="human",
                 outcome=outcome,
                 summary=summary,
                 do_not_call=do_not_call,
@@ -122,15 +122,7 @@ class Step:
 
     def voicemail(self, *, after_seconds: float = 20.0, talk_seconds: float = 10.0) -> Step:
         """Return the step with a call that a machine answers."""
-        return self._then(
-            *talk(
-                after_seconds=after_seconds,
-                talk_seconds=talk_seconds,
-                answered_by="machine",
-                outcome=None,
-                summary=None,
-            )
-        )
+        return self._then(*talk("machine", after_seconds=after_seconds, talk_seconds=talk_seconds))
 
     def no_answer(self, *, after_seconds: float = 30.0) -> Step:
         """Return the step with a call that nobody answers."""
@@ -296,12 +288,13 @@ class _Scripted(Generic[RequestT]):
         """Return the listed requests of a period, of any sender."""
         return [one for one in self.listed if query.since <= one.at <= query.until]
 
-    async def _ask(self, request: RequestT, dispatch_id: str) -> DispatchOutcome:
+    async def _ask(self, request: RequestT) -> DispatchOutcome:
         with _errors_in_words():
-            return await self._do_step(request, dispatch_id)
+            return await self._do_step(request)
 
-    async def _do_step(self, request: RequestT, dispatch_id: str) -> DispatchOutcome:
-        step = self._next_step(request)
+    async def _do_step(self, request: RequestT) -> DispatchOutcome:
+        dispatch_id = request.dispatch_id
+        step = self._choose(request) if self._choose is not None else self._next_step()
         self._check(step)
         self.requests.append(request)
         self.requested_at.append(clock_of_loop().now())
@@ -328,9 +321,7 @@ class _Scripted(Generic[RequestT]):
             self._known[dispatch_id] = outcome
         return outcome
 
-    def _next_step(self, request: RequestT) -> Step:
-        if self._choose is not None:
-            return self._choose(request)
+    def _next_step(self) -> Step:
         return self._steps.popleft() if self._steps else self._then
 
     def _check(self, step: Step) -> None:
@@ -388,7 +379,7 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Do the next step of the plan."""
-        return await self._ask(message, message.dispatch_id)
+        return await self._ask(message)
 
     async def _tell(self, event: ScriptedEvent, request: OutboundMessage, provider_id: str, sink: ReportSink) -> None:
         if isinstance(event, Receipt):
@@ -434,7 +425,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Do the next step of the plan."""
-        return await self._ask(request, request.dispatch_id)
+        return await self._ask(request)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return the latest event of the call's course, or what a test has put into `progress`."""

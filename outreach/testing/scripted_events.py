@@ -107,31 +107,13 @@ class CallEvent:
 ScriptedEvent = Receipt | Reply | CallEvent
 
 
-def talk(
-    *,
-    after_seconds: float,
-    talk_seconds: float,
-    answered_by: str,
-    outcome: CallOutcome | None = None,
-    summary: str | None = None,
-    do_not_call: bool = False,
-    transcript: str | None = None,
-    cost: Decimal | None = None,
-) -> tuple[CallEvent, ...]:
-    """Return the course of a call that is answered and ends after a talk."""
+def talk(answered_by: str, *, after_seconds: float, talk_seconds: float, **end: Any) -> tuple[CallEvent, ...]:
+    """Return the course of a call that is answered and ends after a talk; `end` are fields of its last event."""
+    ends_after = after_seconds + talk_seconds
     return (
         CallEvent(after_seconds=min(RING_SECONDS, after_seconds), status=CallStatus.RINGING),
         CallEvent(after_seconds=after_seconds, status=CallStatus.IN_PROGRESS, answered_by=answered_by),
-        CallEvent(
-            after_seconds=after_seconds + talk_seconds,
-            status=CallStatus.COMPLETED,
-            answered_by=answered_by,
-            outcome=outcome,
-            summary=summary,
-            do_not_call=do_not_call,
-            transcript=transcript,
-            cost=cost,
-        ),
+        CallEvent(after_seconds=ends_after, status=CallStatus.COMPLETED, answered_by=answered_by, **end),
     )
 
 
