@@ -35,9 +35,9 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
     given_rows,
-    insert_rows,
     pending,
     publish,
+    write_rows,
 )
 
 
@@ -254,7 +254,7 @@ class AccountsContract(ContractBase):
         ]
 
         def operation(tx: Transaction) -> list[list[CallbackRecord]]:
-            insert_rows(tx, own, telephony)
+            write_rows(tx, own, telephony)
             tx.callbacks.prefetch_waiting(names)
             before = [list(tx.callbacks.waiting(*name, limit=9)) for name in names]
             tx.callbacks.insert(late)
@@ -354,15 +354,11 @@ class AccountsContract(ContractBase):
             ]
             return [tx.provider_throttles.get(*question) for question in asked]
 
-        def put(tx: Transaction) -> None:
-            for hold in (first, other, there, second):
-                tx.provider_throttles.put(hold)
-
         def forget(tx: Transaction) -> None:
             tx.provider_throttles.delete(THIS_WORKSPACE, "twilio")
             tx.provider_throttles.delete(OTHER_WORKSPACE, "vapi")
 
-        await storage.write(put)
+        await given_rows(storage, first, other, there, second)
         assert await storage.read(look) == [second, other, there, None]
         assert await storage.read(lambda tx: list(tx.provider_throttles.list())) == sorted(
             (second, other, there), key=lambda hold: (hold.workspace_id, hold.provider)
@@ -377,12 +373,7 @@ class AccountsContract(ContractBase):
         soon = make_provider_throttle(provider="vapi", until=NOW + TICK)
         twin = make_provider_throttle(provider="telnyx", until=NOW + TICK)
         there = make_provider_throttle(workspace_id=OTHER_WORKSPACE, until=NOW + TICK * 2)
-
-        def put(tx: Transaction) -> None:
-            for hold in (over, long, soon, there, twin):
-                tx.provider_throttles.put(hold)
-
-        await storage.write(put)
+        await given_rows(storage, over, long, soon, there, twin)
 
         async def unexpired(workspace_id: str | None, limit: int = 9) -> object:
             return await storage.read(lambda tx: list(tx.provider_throttles.unexpired(workspace_id, NOW, limit=limit)))

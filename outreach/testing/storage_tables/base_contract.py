@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import pytest
 
-from outreach.models.account import StoredAccount
+from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, PreparedRecipient
 from outreach.models.dispatch import Dispatch
@@ -21,8 +21,9 @@ from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import RecipientStatus, TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.user import Invitation, Session, StoredUser
-from outreach.models.webhook import Webhook, WebhookAttempt
+from outreach.models.user import Invitation, LoginFailures, Membership, Session, StoredUser
+from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
+from outreach.models.work import AuditEntry, CampaignRunState, Claim, IdempotencyRecord, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
@@ -96,19 +97,27 @@ def publish(tx: Transaction, campaign: Campaign, rows: Sequence[Row] = ()) -> Ca
     return counted
 
 
-_INSERTS: Final[Mapping[type, Callable[[Transaction], Callable[[Any], object]]]] = {
+_WRITERS: Final[Mapping[type, Callable[[Transaction], Callable[[Any], object]]]] = {
     Agent: lambda tx: tx.agents.insert,
     ApiKey: lambda tx: tx.keys.insert,
+    AuditEntry: lambda tx: tx.audit.append,
     Call: lambda tx: tx.calls.insert,
-    Campaign: lambda tx: functools.partial(publish, tx),
     CallbackRecord: lambda tx: tx.callbacks.insert,
+    Campaign: lambda tx: functools.partial(publish, tx),
+    CampaignRunState: lambda tx: tx.runs.put,
+    Claim: lambda tx: tx.claims.put,
     Dispatch: lambda tx: tx.dispatches.insert,
     Flow: lambda tx: tx.flows.insert,
+    IdempotencyRecord: lambda tx: tx.requests.put_stored,
     InboundMessage: lambda tx: tx.inbound.insert,
     Invitation: lambda tx: tx.invitations.insert,
+    LoginFailures: lambda tx: tx.login_failures.put,
+    Membership: lambda tx: tx.memberships.put,
     Message: lambda tx: tx.messages.insert,
     Number: lambda tx: tx.numbers.insert,
     Occurrence: lambda tx: tx.occurrences.insert,
+    ProviderThrottle: lambda tx: tx.provider_throttles.put,
+    RequestWindow: lambda tx: tx.requests.put_window,
     Schedule: lambda tx: tx.schedules.insert,
     Session: lambda tx: tx.sessions.insert,
     StoredAccount: lambda tx: tx.accounts.insert,
@@ -118,20 +127,30 @@ _INSERTS: Final[Mapping[type, Callable[[Transaction], Callable[[Any], object]]]]
     Unsubscribe: lambda tx: tx.register.put,
     Webhook: lambda tx: tx.webhooks.insert,
     WebhookAttempt: lambda tx: tx.webhook_attempts.insert,
+    WebhookCursor: lambda tx: tx.webhook_cursors.put,
+    WebhookHold: lambda tx: tx.webhook_holds.put,
+    WorkerLease: lambda tx: tx.workers.put,
     Workspace: lambda tx: tx.workspaces.insert,
 }
-"""The method that inserts a row of each kind."""
+"""The method that inserts, puts or appends a row of each kind."""
 
 
-def insert_rows(tx: Transaction, *rows: object) -> None:
-    """Insert rows of any kinds, in this order; campaigns are published."""
+def write_rows(tx: Transaction, *rows: object) -> None:
+    """Write rows of any kinds, in this order; campaigns are published."""
     for row in rows:
-        _INSERTS[type(row)](tx)(row)
+        _WRITERS[type(row)](tx)(row)
 
 
 async def given_rows(storage: Storage, *rows: object) -> None:
-    """Insert rows of any kinds in one transaction, in this order; campaigns are published."""
-    await storage.write(lambda tx: insert_rows(tx, *rows))
+    """Write rows of any kinds in one transaction, in this order; campaigns are published."""
+    await storage.write(lambda tx: write_rows(tx, *rows))
+
+
+def change_recipient(tx: Transaction, campaign_id: str, position: int, **changes: Any) -> None:
+    """Change the state of a recipient that is there."""
+    recipient = tx.recipients.get(THIS_WORKSPACE, campaign_id, position)
+    assert recipient is not None
+    tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, **changes))
 
 
 async def given_campaign(storage: Storage, *contacts: PreparedRecipient, campaign: Campaign | None = None) -> Campaign:

@@ -26,7 +26,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_recipients,
     given_rows,
-    insert_rows,
+    write_rows,
 )
 
 
@@ -246,7 +246,7 @@ class CallsContract(ContractBase):
         late, middle, ended = (make_call(agent_id=agent_id, to="+1555", created_at=moment) for moment in moments)
 
         def insert(tx: Transaction) -> None:
-            insert_rows(tx, late, ended, middle)
+            write_rows(tx, late, ended, middle)
             tx.calls.update(attrs.evolve(ended, status=CallStatus.BUSY, ended_at=NOW))
 
         await storage.write(insert)
@@ -339,7 +339,7 @@ class CallsContract(ContractBase):
         ]
 
         def insert(tx: Transaction) -> None:
-            insert_rows(tx, first, *others)
+            write_rows(tx, first, *others)
             with pytest.raises(AlreadyExists):
                 tx.inbound.insert(attrs.evolve(first, id=new_id(), body="Again"))
             with pytest.raises(AlreadyExists):

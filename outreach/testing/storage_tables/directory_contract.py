@@ -34,7 +34,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_rows,
-    insert_rows,
+    write_rows,
 )
 
 OWNED: dict[str, Callable[..., Any]] = {
@@ -276,7 +276,7 @@ class DirectoryContract(ContractBase):
         )
 
         def insert(tx: Transaction) -> None:
-            insert_rows(tx, trunk, ours, theirs)
+            write_rows(tx, trunk, ours, theirs)
             with pytest.raises(AlreadyExists):
                 tx.numbers.insert(make_number(phone=ours.phone))
 

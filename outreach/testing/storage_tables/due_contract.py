@@ -19,6 +19,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    change_recipient,
     given_campaign,
     given_recipients,
 )
@@ -108,9 +109,7 @@ class DueContract(ContractBase):
         def change(tx: Transaction) -> list[list[int]]:
             seen = []
             for status, due_at in ((RecipientStatus.COMPLETED, None), waiting(LATER), waiting(NOW), PENDING):
-                first = tx.recipients.get(THIS_WORKSPACE, campaign_id, 1)
-                assert first is not None
-                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, status=status, due_at=due_at))
+                change_recipient(tx, campaign_id, 1, status=status, due_at=due_at)
                 seen.append(positions(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=9)))
             return seen
 
@@ -138,10 +137,7 @@ class DueContract(ContractBase):
 
         def give_reasons(tx: Transaction) -> None:
             for position in range(2, 6):
-                found = tx.recipients.get(THIS_WORKSPACE, campaign_id, position)
-                assert found is not None
-                reason = "retry" if position == 2 else "contact_hours"
-                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(found, reason=reason))
+                change_recipient(tx, campaign_id, position, reason="retry" if position == 2 else "contact_hours")
 
         await storage.write(give_reasons)
 
@@ -198,9 +194,7 @@ class DueContract(ContractBase):
 
         def hold(tx: Transaction) -> None:
             for campaign_id in (night, later):
-                first = tx.recipients.get(THIS_WORKSPACE, campaign_id, 0)
-                assert first is not None
-                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, reason="night"))
+                change_recipient(tx, campaign_id, 0, reason="night")
 
         await storage.write(hold)
         assert await storage.read(look) == [{later}, {night, later}, set(), set()]

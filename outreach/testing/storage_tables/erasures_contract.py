@@ -39,6 +39,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    change_recipient,
     given_campaign,
     given_recipients,
     given_rows,
@@ -300,9 +301,7 @@ class ErasuresContract(ContractBase):
         await given_campaign(storage, plain, campaign=make_campaign(**place))
 
         def insert(tx: Transaction) -> None:
-            contact = tx.recipients.get(THIS_WORKSPACE, driven.id, 1)
-            assert contact is not None
-            tx.recipients.put(THIS_WORKSPACE, attrs.evolve(contact, status=RecipientStatus.COMPLETED, ended_at=NOW))
+            change_recipient(tx, driven.id, 1, status=RecipientStatus.COMPLETED, ended_at=NOW)
             for one in (replier, ended, plain):
                 tx.inbound.insert(make_inbound(from_number=one.phone, received_at=NOW))
             tx.inbound.insert(make_inbound(from_number=early.phone, received_at=NOW - TICK))

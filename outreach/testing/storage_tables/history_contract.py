@@ -29,9 +29,9 @@ from outreach.testing.storage_tables.base_contract import (
     TICK,
     ContractBase,
     given_campaign,
-    insert_rows,
     pending,
     publish,
+    write_rows,
 )
 
 NEW, OLD = "+5511987654321", "+551187654321"
@@ -104,7 +104,7 @@ class HistoryContract(ContractBase):
         def write(tx: Transaction) -> list[_Place]:
             sent = [make_message(to=to, created_at=at) for at, to in _PLACES]
             sent.append(make_message(to=NEW, purpose="help"))
-            insert_rows(tx, *sent, make_message(to=_OTHER), make_message(to=NEW, workspace_id=OTHER_WORKSPACE))
+            write_rows(tx, *sent, make_message(to=_OTHER), make_message(to=NEW, workspace_id=OTHER_WORKSPACE))
             return [(one.created_at, one.id, 0) for one in sent]
 
         def read(tx: Transaction, phone: str, after: _Place | None, limit: int) -> Sequence[_Place]:
@@ -118,12 +118,12 @@ class HistoryContract(ContractBase):
 
         def write(tx: Transaction) -> list[_Place]:
             agents = [make_agent(), make_agent(), make_agent(workspace_id=OTHER_WORKSPACE)]
-            insert_rows(tx, *agents)
+            write_rows(tx, *agents)
             placed = [
                 make_call(agent_id=agents[index % 2].id, to=to, created_at=at) for index, (at, to) in enumerate(_PLACES)
             ]
             theirs = make_call(agent_id=agents[2].id, to=NEW, workspace_id=OTHER_WORKSPACE)
-            insert_rows(tx, *placed, make_call(agent_id=agents[0].id, to=_OTHER), theirs)
+            write_rows(tx, *placed, make_call(agent_id=agents[0].id, to=_OTHER), theirs)
             return [(one.created_at, one.id, 0) for one in placed]
 
         def read(tx: Transaction, phone: str, after: _Place | None, limit: int) -> Sequence[_Place]:
@@ -141,7 +141,7 @@ class HistoryContract(ContractBase):
                 for index, (at, number) in enumerate(_PLACES)
             ]
             theirs = make_inbound(from_number=NEW, workspace_id=OTHER_WORKSPACE)
-            insert_rows(tx, *received, make_inbound(from_number=_OTHER), theirs)
+            write_rows(tx, *received, make_inbound(from_number=_OTHER), theirs)
             return [(one.received_at, one.id, 0) for one in received]
 
         def read(tx: Transaction, phone: str, after: _Place | None, limit: int) -> Sequence[_Place]:
@@ -163,7 +163,7 @@ class HistoryContract(ContractBase):
                 make_trail_entry(phone=_OTHER),
                 make_trail_entry(phone=NEW, workspace_id=OTHER_WORKSPACE),
             ]
-            insert_rows(tx, *others, *entries)
+            write_rows(tx, *others, *entries)
             return []
 
         await storage.write(write)

@@ -24,6 +24,7 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
     awkward_texts,
+    change_recipient,
     given_campaign,
     given_recipients,
     pending,
@@ -404,9 +405,7 @@ class RecipientsContract(ContractBase):
         def spread(tx: Transaction) -> list[int]:
             counts = []
             for position, status in enumerate(RecipientStatus):
-                recipient = tx.recipients.get(THIS_WORKSPACE, ours.id, position)
-                assert recipient is not None
-                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, status=status))
+                change_recipient(tx, ours.id, position, status=status)
                 counts.append(tx.recipients.in_flight(THIS_WORKSPACE, ours.id))
             return counts
 
@@ -434,8 +433,7 @@ class RecipientsContract(ContractBase):
         neighbour = await given_campaign(storage, at)
 
         def opt_out(tx: Transaction) -> None:
-            skipped = tx.recipients.page(THIS_WORKSPACE, campaign.id)[3]
-            tx.recipients.put(THIS_WORKSPACE, attrs.evolve(skipped, status=RecipientStatus.FAILED, dispatched=True))
+            change_recipient(tx, campaign.id, 3, status=RecipientStatus.FAILED, dispatched=True)
             tx.register.put(make_unsubscribe(phone=before.phone, created_at=NOW - TICK))
             tx.register.put(make_unsubscribe(phone=at.phone, created_at=NOW, scope="sms"))
             tx.register.put(make_unsubscribe(phone=after.phone, created_at=NOW + TICK))

@@ -35,12 +35,13 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    change_recipient,
     given_campaign,
     given_recipients,
     given_rows,
-    insert_rows,
     pending,
     publish,
+    write_rows,
 )
 
 _HOUR = timedelta(hours=1)
@@ -92,10 +93,7 @@ class ReportsContract(ContractBase):
 
         def end(tx: Transaction) -> None:
             for position, (status, reason, dispatched) in enumerate(ends):
-                recipient = tx.recipients.get(THIS_WORKSPACE, campaign.id, position)
-                assert recipient is not None
-                changes: dict[str, Any] = {"status": status, "reason": reason, "dispatched": dispatched}
-                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, **changes))
+                change_recipient(tx, campaign.id, position, status=status, reason=reason, dispatched=dispatched)
 
         await storage.write(end)
         wanted: Counter[tuple[str, str | None]] = Counter()
@@ -218,7 +216,7 @@ class ReportsContract(ContractBase):
         def insert(tx: Transaction) -> None:
             tx.agents.insert(agent)
             publish(tx, campaign, pending(*(make_prepared() for _ in calls)))
-            insert_rows(tx, *calls)
+            write_rows(tx, *calls)
 
         await storage.write(insert)
         for by_country in (False, True):

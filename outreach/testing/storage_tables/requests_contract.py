@@ -20,6 +20,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     bound,
+    given_rows,
 )
 
 
@@ -31,12 +32,7 @@ class RequestsContract(ContractBase):
         """A put takes the place of the last one, in its workspace."""
         assert await storage.read(lambda tx: tx.requests.window(THIS_WORKSPACE)) is None
         window, other = make_window(started_at=moment, count=MAX_INTEGER), make_window(workspace_id=OTHER_WORKSPACE)
-
-        def put(tx: Transaction) -> None:
-            for one in (make_window(), window, other):
-                tx.requests.put_window(one)
-
-        await storage.write(put)
+        await given_rows(storage, make_window(), window, other)
         assert await storage.read(lambda tx: tx.requests.window(THIS_WORKSPACE)) == window
         assert await storage.read(lambda tx: tx.requests.window(OTHER_WORKSPACE)) == other
 
@@ -72,15 +68,11 @@ class RequestsContract(ContractBase):
         places = [(THIS_WORKSPACE, "a"), (THIS_WORKSPACE, "b"), (OTHER_WORKSPACE, "a")]
         made = [make_stored_request(workspace_id=owner, operation=name, key="k") for owner, name in places]
 
-        def put(tx: Transaction) -> None:
-            for request in made:
-                tx.requests.put_stored(request)
-
         def stored(tx: Transaction) -> list[object]:
             tx.requests.prefetch_stored((owner, name, "k") for owner, name in places)
             return [tx.requests.stored(owner, name, "k") for owner, name in places]
 
-        await storage.write(put)
+        await given_rows(storage, *made)
         assert await storage.read(stored) == made
         assert await storage.read(lambda tx: tx.requests.stored(OTHER_WORKSPACE, "b", "k")) is None
         await storage.write(lambda tx: tx.requests.delete_stored(THIS_WORKSPACE, "a", "k"))
@@ -93,12 +85,7 @@ class RequestsContract(ContractBase):
         moments = [NOW - TICK, NOW, NOW, NOW + TICK]
         made = [make_stored_request(expires_at=moment) for moment in moments]
         made[1] = attrs.evolve(made[1], workspace_id=OTHER_WORKSPACE)
-
-        def put(tx: Transaction) -> None:
-            for request in made:
-                tx.requests.put_stored(request)
-
-        await storage.write(put)
+        await given_rows(storage, *made)
         assert [await storage.write(lambda tx: tx.requests.sweep(NOW, limit=2)) for _ in range(3)] == [2, 1, 0]
 
         def left(tx: Transaction) -> list[object]:
@@ -111,12 +98,7 @@ class RequestsContract(ContractBase):
         """Every text comes back to the code point; empty is not None."""
         full = make_audit_entry(actor=text, action=text, subject=text, detail=text)
         bare = make_audit_entry(detail=None)
-
-        def append(tx: Transaction) -> None:
-            tx.audit.append(full)
-            tx.audit.append(bare)
-
-        await storage.write(append)
+        await given_rows(storage, full, bare)
         assert list(await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE))) == [bare, full]
 
     async def test_the_entry_appended_last_comes_first(self, storage: Storage) -> None:
@@ -125,12 +107,7 @@ class RequestsContract(ContractBase):
         owners = [THIS_WORKSPACE, OTHER_WORKSPACE, None, THIS_WORKSPACE]
         made = [make_audit_entry(at=at, workspace_id=owner) for at, owner in zip(moments, owners, strict=True)]
         made.append(made[0])
-
-        def append(tx: Transaction) -> None:
-            for entry in made:
-                tx.audit.append(entry)
-
-        await storage.write(append)
+        await given_rows(storage, *made)
         newest = made[::-1]
 
         async def listed(workspace_id: str | None, limit: int = 1000) -> list[object]:
@@ -145,12 +122,7 @@ class RequestsContract(ContractBase):
     async def test_a_page_of_entries_begins_below_a_number(self, storage: Storage) -> None:
         """Of a workspace or of all; every entry has a number of its own, which rises."""
         owners = [THIS_WORKSPACE, OTHER_WORKSPACE, THIS_WORKSPACE, None]
-
-        def append(tx: Transaction) -> None:
-            for owner in owners:
-                tx.audit.append(make_audit_entry(workspace_id=owner))
-
-        await storage.write(append)
+        await given_rows(storage, *(make_audit_entry(workspace_id=owner) for owner in owners))
         for owner, count in ((None, 4), (THIS_WORKSPACE, 2), (OTHER_WORKSPACE, 1)):
             every = list(await storage.read(bound(lambda tx, owner: tx.audit.numbered(owner, limit=9), owner)))
             numbers = [number for number, _ in every]
@@ -165,12 +137,7 @@ class RequestsContract(ContractBase):
     async def test_entries_of_several_subjects_are_read_at_once(self, storage: Storage) -> None:
         """The newest first, of one workspace, together with other filters; of no subject there are none."""
         made = [make_audit_entry(subject=one, actor=by) for one, by in (("a", "x"), ("b", "x"), ("é", "x"), ("a", "y"))]
-
-        def append(tx: Transaction) -> None:
-            for entry in (*made, make_audit_entry(subject="a", actor="x", workspace_id=OTHER_WORKSPACE)):
-                tx.audit.append(entry)
-
-        await storage.write(append)
+        await given_rows(storage, *made, make_audit_entry(subject="a", actor="x", workspace_id=OTHER_WORKSPACE))
 
         def found(tx: Transaction) -> list[list[object]]:
             listed = (
@@ -186,10 +153,5 @@ class RequestsContract(ContractBase):
     async def test_a_list_of_entries_has_a_limit_of_its_own(self, storage: Storage, count: int) -> None:
         """Without a limit a thousand are returned."""
         entry = make_audit_entry()
-
-        def append(tx: Transaction) -> None:
-            for _ in range(count):
-                tx.audit.append(entry)
-
-        await storage.write(append)
+        await given_rows(storage, *[entry] * count)
         assert len(await storage.read(lambda tx: tx.audit.list(None))) == 1000

@@ -40,10 +40,11 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    change_recipient,
     given_campaign,
     given_rows,
-    insert_rows,
     pending,
+    write_rows,
 )
 
 PATIENCE_SECONDS: Final = 0.3
@@ -61,7 +62,7 @@ def insert_pair(identifier: str) -> Callable[[Transaction], str]:
     """Return an operation that writes to two tables under one identifier."""
 
     def insert(tx: Transaction) -> str:
-        insert_rows(tx, make_agent(id=identifier), make_trunk(id=identifier))
+        write_rows(tx, make_agent(id=identifier), make_trunk(id=identifier))
         return identifier
 
     return insert
@@ -83,18 +84,16 @@ async def pairs(storage: Storage) -> set[str]:
 def change_everything(tx: Transaction, campaign: Campaign) -> None:
     """Write to many tables: new rows, changed rows and deleted ones."""
     tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, name="Changed"))
-    insert_rows(tx, make_agent(), make_unsubscribe(phone="+15550000001", created_at=NOW + TICK))
+    write_rows(tx, make_agent(), make_unsubscribe(phone="+15550000001", created_at=NOW + TICK))
     tx.register.delete(THIS_WORKSPACE, "+15550000002")
     tx.campaigns.update(attrs.evolve(campaign, name="Changed", status=CampaignStatus.ACTIVE))
     tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, Counters(total=9))
-    first = tx.recipients.page(THIS_WORKSPACE, campaign.id)[0]
-    tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, status=RecipientStatus.FAILED, reason="x"))
+    change_recipient(tx, campaign.id, 0, status=RecipientStatus.FAILED, reason="x")
     tx.recipients.delete_stopped_since(THIS_WORKSPACE, campaign.id, "sms", NOW + TICK)
     message = make_message()
-    insert_rows(tx, message, make_dispatch(message_id=message.id))
+    write_rows(tx, message, make_dispatch(message_id=message.id))
     tx.work.schedule(WorkUnit("campaign", THIS_WORKSPACE, campaign.id), NOW)
-    tx.audit.append(make_audit_entry())
-    tx.trail.append(make_trail_entry(campaign_id=campaign.id))
+    write_rows(tx, make_audit_entry(), make_trail_entry(campaign_id=campaign.id))
 
 
 def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:

@@ -10,7 +10,7 @@ import pytest
 
 from outreach.models.user import IDLE, LoginFailures, RecoveryCode, Role
 from outreach.protocols.storage import Storage
-from outreach.storage.unit_of_work import AlreadyExists, Transaction
+from outreach.storage.unit_of_work import AlreadyExists
 from outreach.testing.builders import NOW, make_invitation, make_membership, make_session, make_user
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -21,7 +21,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_rows,
-    insert_rows,
 )
 
 
@@ -75,13 +74,7 @@ class UsersContract(ContractBase):
         here = make_membership(user_id=ann.id)
         there = make_membership(user_id=ann.id, workspace_id=OTHER_WORKSPACE, created_at=NOW + TICK)
         other = make_membership(user_id=ben.id, created_at=NOW + TICK)
-
-        def write(tx: Transaction) -> None:
-            insert_rows(tx, ann, ben)
-            for one in (other, there, here):
-                tx.memberships.put(one)
-
-        await storage.write(write)
+        await given_rows(storage, ann, ben, other, there, here)
         assert await storage.read(lambda tx: list(tx.memberships.of_user(ann.id))) == [here, there]
         assert await storage.read(lambda tx: list(tx.memberships.of_workspace(THIS_WORKSPACE))) == [here, other]
         owner = attrs.evolve(here, role=Role.OWNER)
@@ -179,8 +172,7 @@ class UsersContract(ContractBase):
         rows = [
             LoginFailures(bucket=name, count=number, last_at=NOW + number * TICK) for number, name in enumerate("abc")
         ]
-        for row in rows:
-            await storage.write(lambda tx, row=row: tx.login_failures.put(row))  # type: ignore[misc]
+        await given_rows(storage, *rows)
         assert await storage.read(lambda tx: tx.login_failures.get("b")) == rows[1]
         again = attrs.evolve(rows[1], count=MAX_INTEGER)
         await storage.write(lambda tx: tx.login_failures.put(again))

@@ -84,8 +84,7 @@ class WebhooksContract(ContractBase):
         webhook, other = await given_webhook(storage), await given_webhook(storage)
         holds = [make_webhook_hold(webhook_id=webhook.id, number=number) for number in (10, 2, 30)]
         theirs = make_webhook_hold(webhook_id=other.id)
-        for one in (*holds, theirs):
-            await storage.write(lambda tx, one=one: tx.webhook_holds.put(one))  # type: ignore[misc]
+        await given_rows(storage, *holds, theirs)
         again = attrs.evolve(holds[1], attempts=2, next_at=NOW + TICK)
         await storage.write(lambda tx: tx.webhook_holds.put(again))
         place = (THIS_WORKSPACE, webhook.id)
@@ -116,8 +115,9 @@ class WebhooksContract(ContractBase):
             for one in (webhook, other)
             for number, key in ((1, "contact:+14155550101"), (2, "contact:+14155550102"))
         ]
-        for hold in (*ours, make_webhook_hold(workspace_id=OTHER_WORKSPACE, webhook_id=theirs.id, key=ours[0].key)):
-            await storage.write(lambda tx, hold=hold: tx.webhook_holds.put(hold))  # type: ignore[misc]
+        await given_rows(
+            storage, *ours, make_webhook_hold(workspace_id=OTHER_WORKSPACE, webhook_id=theirs.id, key=ours[0].key)
+        )
         assert await storage.write(lambda tx: tx.webhook_holds.forget_key(THIS_WORKSPACE, ours[0].key)) == 2
         for one in (webhook, other):
             found = await storage.read(lambda tx, one=one: tx.webhook_holds.list(THIS_WORKSPACE, one.id, limit=9))  # type: ignore[misc]

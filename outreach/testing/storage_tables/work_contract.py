@@ -34,6 +34,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
     given_campaign,
+    given_rows,
 )
 
 CAMPAIGN: Final = WorkUnit("campaign", THIS_WORKSPACE, new_id())
@@ -214,8 +215,7 @@ class WorkContract(ContractBase):
     async def test_workers_are_put_and_deleted_by_their_epochs(self, database: Storage, moment: datetime) -> None:
         """Listed by epoch; a put takes the place of the last one, and an end counts as a stop."""
         first, second = make_worker(epoch=MAX_INTEGER, place=MAX_INTEGER), make_worker(renewed_at=moment, until=moment)
-        for worker in (first, make_worker(until=NOW + TICK), second):
-            await database.write(lambda tx, worker=worker: tx.workers.put(worker))  # type: ignore[misc]
+        await given_rows(database, first, make_worker(until=NOW + TICK), second)
         assert list(await database.read(lambda tx: tx.workers.list())) == [second, first]
         assert await database.read(lambda tx: tx.workers.get(1)) == second
         before = await database.read(lambda tx: tx.stops.count(THIS_WORKSPACE))
@@ -243,8 +243,7 @@ class WorkContract(ContractBase):
             Claim(workspace_id=OTHER_WORKSPACE, subject=as_key(text), epoch=1, held=True),
             Claim(workspace_id=THIS_WORKSPACE, subject=f"{as_key(text)}2", epoch=1, held=False),
         ]
-        for claim in (attrs.evolve(claims[0], epoch=1, held=False), *claims):
-            await storage.write(lambda tx, claim=claim: tx.claims.put(claim))  # type: ignore[misc]
+        await given_rows(storage, attrs.evolve(claims[0], epoch=1, held=False), *claims)
         assert list(await storage.read(lambda tx: tx.claims.held())) == [claims[1], claims[0]]
         assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, as_key(text))) == claims[0]
 
