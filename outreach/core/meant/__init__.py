@@ -88,6 +88,11 @@ _MINUTES_A_DAY: Final = 24 * 60
 _CENTURY: Final = 2000
 
 
+def _short(written: object) -> str:
+    """Return a text without blanks around it; nothing where it is none, or too long for a slip."""
+    return written.strip() if isinstance(written, str) and len(written) <= _MAX_LENGTH else ""
+
+
 def did_you_mean(meant: str | Sequence[str] | None) -> str:
     """Return what ends a message about a value: `; did you mean active?`; nothing where nothing is meant."""
     names = [meant] if isinstance(meant, str) else meant
@@ -152,9 +157,7 @@ def time_like(written: object) -> str | None:
 
 def hours_like(written: object) -> str | None:
     """Return opening hours as `mon-fri 09:00-17:00` where their times stand before their days; None if they do not."""
-    if not isinstance(written, str) or len(written) > _MAX_LENGTH:
-        return None
-    found = _TIMES_FIRST.fullmatch(written.strip())
+    found = _TIMES_FIRST.fullmatch(_short(written))
     if found is None:
         return None
     start, end = time_like(found[1]), time_like(found[2])
@@ -169,9 +172,7 @@ def hours_like(written: object) -> str | None:
 
 def dates_like(written: object) -> Sequence[str]:
     """Return the dates that a text may mean, such as `24.12.2026`; two where day and month are ambiguous."""
-    if not isinstance(written, str) or len(written) > _MAX_LENGTH:
-        return ()
-    text = written.strip()
+    text = _short(written)
     if (found := _YEAR_FIRST.fullmatch(text)) is not None:
         return _dates((found[1], found[2], found[3]))
     if (found := _YEAR_LAST.fullmatch(text)) is not None:
@@ -187,9 +188,7 @@ def dates_like(written: object) -> Sequence[str]:
 
 def moment_like(written: object) -> Sequence[str]:
     """Return the moments without offset that a text may mean, such as `24.12.2026 9am`: `2026-12-24T09:00`."""
-    if not isinstance(written, str) or len(written) > _MAX_LENGTH:
-        return ()
-    text = written.strip()
+    text = _short(written)
     for found in re.finditer(r"[T\s,]+(?:at\s+|um\s+)?", text, re.IGNORECASE):
         days, clock = dates_like(text[: found.start()]), time_like(text[found.end() :])
         if days and clock not in {None, "24:00"}:
@@ -199,11 +198,10 @@ def moment_like(written: object) -> Sequence[str]:
 
 def zones_like(written: object) -> Sequence[str]:
     """Return the time zones that a text may mean: by their city, in another spelling, or nearly so."""
-    if not isinstance(written, str) or len(written) > _MAX_LENGTH:
-        return ()
-    if written.strip().upper() in _ABBREVIATED:
-        return [_ABBREVIATED[written.strip().upper()]]
-    wanted = "_".join(written.casefold().split())
+    text = _short(written)
+    if text.upper() in _ABBREVIATED:
+        return [_ABBREVIATED[text.upper()]]
+    wanted = "_".join(text.casefold().split())
     places = {name.casefold(): name for name in sorted(zone_names()) if "/" in name and not name.startswith("Etc/")}
     exact = [name for folded, name in places.items() if wanted in {folded, folded.rpartition("/")[2]}]
     if exact:
@@ -227,9 +225,7 @@ def regions_like(written: object) -> Sequence[str]:
 
 def currency_like(written: object) -> str | None:
     """Return the code of a currency, such as that of `euro` or `usd`; None if it is not known."""
-    if not isinstance(written, str) or len(written) > _MAX_LENGTH:
-        return None
-    text = written.strip().casefold()
+    text = _short(written).casefold()
     if re.fullmatch("[a-z]{3}", text):
         return text.upper()
     near = get_close_matches(text, _CURRENCIES, n=1, cutoff=_NEAR)
