@@ -8,8 +8,6 @@ from urllib.parse import quote
 
 from outreach.protocols.adapter import (
     AccountCheck,
-    Callback,
-    CallbackEvent,
     CallbackRefused,
     Connection,
     CredentialField,
@@ -60,6 +58,7 @@ class TelnyxAdapter:
     )
     replies_to_keywords = True
     max_callback_bytes = MESSAGE_BYTES
+    read = staticmethod(callbacks.read)
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""
@@ -119,10 +118,6 @@ class TelnyxAdapter:
     async def _list(self, connection: Connection, path: str) -> Sequence[object]:
         listed = value_at(await api_of(connection).fetch("GET", f"/v2/{path}", params={"page[size]": "250"}), "data")
         return listed if isinstance(listed, list) else []
-
-    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify and read a callback."""
-        return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> TelnyxCarrier:
         """Return the carrier of an account."""

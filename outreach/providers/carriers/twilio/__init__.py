@@ -8,13 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.protocols.adapter import (
-    AccountCheck,
-    Callback,
-    CallbackEvent,
-    Connection,
-    CredentialField,
-)
+from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
 from outreach.protocols.diagnosis import CallbackSetting
 from outreach.providers.carriers import base
 from outreach.providers.carriers.twilio import callbacks
@@ -77,6 +71,8 @@ class TwilioAdapter:
     )
     replies_to_keywords = True
     max_callback_bytes = MESSAGE_BYTES
+    read = staticmethod(callbacks.read)
+    sign_callback = staticmethod(callbacks.sign)
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""
@@ -141,14 +137,6 @@ class TwilioAdapter:
                     )
                 )
         return found
-
-    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback:
-        """Sign a test callback."""
-        return callbacks.sign(connection, url=url, test_id=test_id)
-
-    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify and read a callback."""
-        return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> TwilioCarrier:
         """Return the carrier of an account."""

@@ -6,13 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from outreach.protocols.adapter import (
-    AccountCheck,
-    Callback,
-    CallbackEvent,
-    Connection,
-    CredentialField,
-)
+from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
 from outreach.protocols.diagnosis import CallbackSetting
 from outreach.providers.carriers.vonage import callbacks
 from outreach.providers.carriers.vonage.carrier import NAME, VonageCarrier, api_of
@@ -71,6 +65,8 @@ class VonageAdapter:
     )
     replies_to_keywords = False
     max_callback_bytes = MESSAGE_BYTES
+    read = staticmethod(callbacks.read)
+    sign_callback = staticmethod(callbacks.sign)
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with the form of credentials."""
@@ -126,14 +122,6 @@ class VonageAdapter:
             )
             for key, words in (("inbound_url", "inbound"), ("status_url", "status"))
         ]
-
-    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback:
-        """Sign a test callback."""
-        return callbacks.sign(connection, url=url, test_id=test_id)
-
-    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify and read a callback."""
-        return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> VonageCarrier:
         """Return the carrier of an account."""

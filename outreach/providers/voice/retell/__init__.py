@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.account_check import (
     API_BASE,
@@ -36,6 +36,8 @@ class RetellAdapter:
         ),
         API_BASE,
     )
+    read = staticmethod(callbacks.read)
+    sign_callback = staticmethod(callbacks.sign)
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with credentials, one sentence each; the API key itself verifies callbacks."""
@@ -54,14 +56,6 @@ class RetellAdapter:
             expected=has_value_of(int, "current_concurrency"),
         )
         return answer if isinstance(answer, AccountCheck) else AccountCheck(ok=True, message=_ACCEPTED)
-
-    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback:
-        """Sign a test callback."""
-        return callbacks.sign(connection, url=url, test_id=test_id)
-
-    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify and read a callback."""
-        return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> VoiceProvider:
         """Return the account's voice provider."""

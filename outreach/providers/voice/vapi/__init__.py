@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
 from outreach.protocols.diagnosis import CallbackSetting
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.account_check import (
@@ -55,6 +55,8 @@ class VapiAdapter:
         base.PHONE_NUMBERS,
         API_BASE,
     )
+    read = staticmethod(callbacks.read)
+    sign_callback = staticmethod(callbacks.sign)
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
         """Return what is wrong with credentials, one sentence each."""
@@ -98,14 +100,6 @@ class VapiAdapter:
                 )
             )
         return found
-
-    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback | None:
-        """Sign a test callback, unless the account's callbacks have the secret itself."""
-        return callbacks.sign(connection, url=url, test_id=test_id)
-
-    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify and read a callback."""
-        return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> VoiceProvider:
         """Return the account's voice provider."""
