@@ -38,137 +38,127 @@ class Family:
     buckets: tuple[float, ...] = ()
 
 
-BUILD: Final = Family("outreach_build_info", "gauge", "The version that runs; always 1.", ("version",))
-DISPATCHES: Final = Family(
+def _counter(name: str, shows: str, *labels: str) -> Family:
+    return Family(name, "counter", shows, labels)
+
+
+def _gauge(name: str, shows: str, *labels: str) -> Family:
+    return Family(name, "gauge", shows, labels)
+
+
+def _histogram(name: str, shows: str, *labels: str, buckets: tuple[float, ...]) -> Family:
+    return Family(name, "histogram", shows, labels, buckets)
+
+
+BUILD: Final = _gauge("outreach_build_info", "The version that runs; always 1.", "version")
+DISPATCHES: Final = _counter(
     "outreach_dispatches_total",
-    "counter",
     "Messages and calls by what the request for them came to.",
-    ("channel", "provider", "outcome"),
+    "channel",
+    "provider",
+    "outcome",
 )
-FAILURES: Final = Family(
+FAILURES: Final = _counter(
     "outreach_dispatch_failures_total",
-    "counter",
     "Requests that were refused, deferred, not sent or left unknown, by reason.",
-    ("channel", "provider", "reason"),
+    "channel",
+    "provider",
+    "reason",
 )
-DURATION: Final = Family(
+DURATION: Final = _histogram(
     "outreach_dispatch_duration_seconds",
-    "histogram",
     "How long providers took to answer a request.",
-    ("channel", "provider"),
-    SLOW,
+    "channel",
+    "provider",
+    buckets=SLOW,
 )
-PACE_LAG: Final = Family(
-    "outreach_pace_lag_seconds",
-    "histogram",
-    "How long after its slot in the pace a request started.",
-    ("channel",),
-    QUICK,
+PACE_LAG: Final = _histogram(
+    "outreach_pace_lag_seconds", "How long after its slot in the pace a request started.", "channel", buckets=QUICK
 )
-IN_FLIGHT: Final = Family("outreach_requests_in_flight", "gauge", "Requests to providers without an outcome yet.")
-INTENTS: Final = Family("outreach_intents_waiting", "gauge", "Committed dispatches that wait for their slot.")
-REPORTS: Final = Family(
+IN_FLIGHT: Final = _gauge("outreach_requests_in_flight", "Requests to providers without an outcome yet.")
+INTENTS: Final = _gauge("outreach_intents_waiting", "Committed dispatches that wait for their slot.")
+REPORTS: Final = _counter(
     "outreach_reports_total",
-    "counter",
     "Receipts and call events that providers sent, by the status that they report.",
-    ("channel", "provider", "status"),
+    "channel",
+    "provider",
+    "status",
 )
-REPORT_DELAY: Final = Family(
+REPORT_DELAY: Final = _histogram(
     "outreach_report_delay_seconds",
-    "histogram",
     "How long after its request a receipt or call event came.",
-    ("channel", "provider"),
-    LONG,
+    "channel",
+    "provider",
+    buckets=LONG,
 )
-CALLBACKS_REFUSED: Final = Family(
-    "outreach_callbacks_refused_total",
-    "counter",
-    "Callbacks to addresses of accounts that were refused.",
-    ("provider",),
+CALLBACKS_REFUSED: Final = _counter(
+    "outreach_callbacks_refused_total", "Callbacks to addresses of accounts that were refused.", "provider"
 )
-OPT_OUTS: Final = Family(
-    "outreach_opt_outs_total", "counter", "Numbers that came onto the unsubscribe register, by source.", ("source",)
+OPT_OUTS: Final = _counter(
+    "outreach_opt_outs_total", "Numbers that came onto the unsubscribe register, by source.", "source"
 )
-CAMPAIGNS: Final = Family("outreach_campaigns", "gauge", "Campaigns that have not ended, by status.", ("status",))
-PAUSED: Final = Family(
-    "outreach_campaigns_paused", "gauge", "Paused campaigns, by the reason of the pause.", ("reason",)
-)
-OPEN: Final = Family("outreach_recipients_open", "gauge", "Recipients of active campaigns that have not ended.")
-PENDING: Final = Family("outreach_recipients_pending", "gauge", "Recipients of active campaigns not attempted yet.")
-WAITING: Final = Family(
+CAMPAIGNS: Final = _gauge("outreach_campaigns", "Campaigns that have not ended, by status.", "status")
+PAUSED: Final = _gauge("outreach_campaigns_paused", "Paused campaigns, by the reason of the pause.", "reason")
+OPEN: Final = _gauge("outreach_recipients_open", "Recipients of active campaigns that have not ended.")
+PENDING: Final = _gauge("outreach_recipients_pending", "Recipients of active campaigns not attempted yet.")
+WAITING: Final = _gauge(
     "outreach_recipients_waiting",
-    "gauge",
     "Recipients of active campaigns that wait, by reason; at most 100000 are counted.",
-    ("reason",),
+    "reason",
 )
-UNKNOWN: Final = Family(
-    "outreach_dispatches_unknown", "gauge", "Dispatches with an unknown outcome; at most 10000 are counted."
+UNKNOWN: Final = _gauge("outreach_dispatches_unknown", "Dispatches with an unknown outcome; at most 10000 are counted.")
+UNKNOWN_AGE: Final = _gauge(
+    "outreach_dispatches_unknown_age_seconds", "The age of the oldest dispatch with an unknown outcome."
 )
-UNKNOWN_AGE: Final = Family(
-    "outreach_dispatches_unknown_age_seconds", "gauge", "The age of the oldest dispatch with an unknown outcome."
-)
-THROTTLED: Final = Family(
-    "outreach_accounts_throttled", "gauge", "Accounts that their provider throttles now.", ("provider",)
-)
-SILENT: Final = Family(
+THROTTLED: Final = _gauge("outreach_accounts_throttled", "Accounts that their provider throttles now.", "provider")
+SILENT: Final = _gauge(
     "outreach_accounts_without_receipts",
-    "gauge",
     "Accounts whose messages are accepted and that get no receipts for longer than usual.",
-    ("provider",),
+    "provider",
 )
-HELD: Final = Family("outreach_numbers_held", "gauge", "Numbers that wait for a person's decision, at most 100.")
-STATE: Final = Family("outreach_dispatcher_state", "gauge", "1 for the dispatcher's state, 0 for others.", ("state",))
-LEASE: Final = Family("outreach_lease_remaining_seconds", "gauge", "How long the lease lasts without a heartbeat.")
-HEARTBEAT: Final = Family("outreach_heartbeat_age_seconds", "gauge", "The age of this process's last heartbeat.")
-EPOCH: Final = Family("outreach_lease_epoch", "gauge", "The epoch of this process's lease.")
-LEASES_LOST: Final = Family("outreach_leases_lost_total", "counter", "Leases that this process lost while it worked.")
-UNITS: Final = Family("outreach_units_active", "gauge", "Campaigns, messages and calls that are worked on now.")
-ERRORS: Final = Family("outreach_dispatcher_errors_total", "counter", "Unexpected errors of the dispatcher.")
-COMMITS: Final = Family(
+HELD: Final = _gauge("outreach_numbers_held", "Numbers that wait for a person's decision, at most 100.")
+STATE: Final = _gauge("outreach_dispatcher_state", "1 for the dispatcher's state, 0 for others.", "state")
+LEASE: Final = _gauge("outreach_lease_remaining_seconds", "How long the lease lasts without a heartbeat.")
+HEARTBEAT: Final = _gauge("outreach_heartbeat_age_seconds", "The age of this process's last heartbeat.")
+EPOCH: Final = _gauge("outreach_lease_epoch", "The epoch of this process's lease.")
+LEASES_LOST: Final = _counter("outreach_leases_lost_total", "Leases that this process lost while it worked.")
+UNITS: Final = _gauge("outreach_units_active", "Campaigns, messages and calls that are worked on now.")
+ERRORS: Final = _counter("outreach_dispatcher_errors_total", "Unexpected errors of the dispatcher.")
+COMMITS: Final = _histogram(
     "outreach_transaction_duration_seconds",
-    "histogram",
     "How long a transaction of the database took, its commit included.",
-    (),
-    QUICK,
+    buckets=QUICK,
 )
-GROUPS: Final = Family(
-    "outreach_transaction_operations", "histogram", "Operations that shared a transaction.", (), SIZES
+GROUPS: Final = _histogram("outreach_transaction_operations", "Operations that shared a transaction.", buckets=SIZES)
+QUEUED: Final = _gauge("outreach_operations_queued", "Operations that waited for the next transaction.")
+WRITE_FAILURES: Final = _counter("outreach_transaction_failures_total", "Transactions that failed, by error.", "error")
+FILES: Final = _gauge("outreach_database_file_bytes", "The size of the database's files.", "file")
+DISK_FREE: Final = _gauge("outreach_disk_free_bytes", "Free bytes of the database's disk.")
+DISK_SIZE: Final = _gauge("outreach_disk_size_bytes", "The size of the database's disk.")
+LOOP_LAG: Final = _histogram(
+    "outreach_event_loop_lag_seconds", "How late the event loop woke a task that slept.", buckets=QUICK
 )
-QUEUED: Final = Family("outreach_operations_queued", "gauge", "Operations that waited for the next transaction.")
-WRITE_FAILURES: Final = Family(
-    "outreach_transaction_failures_total", "counter", "Transactions that failed, by error.", ("error",)
+CLOCK_STEPS: Final = _counter("outreach_clock_steps_total", "Steps of the wall clock by a second or more.", "direction")
+SCHEDULES_PAUSED: Final = _gauge(
+    "outreach_schedules_paused", "Schedules that the engine has paused; at most a hundred are counted."
 )
-FILES: Final = Family("outreach_database_file_bytes", "gauge", "The size of the database's files.", ("file",))
-DISK_FREE: Final = Family("outreach_disk_free_bytes", "gauge", "Free bytes of the database's disk.")
-DISK_SIZE: Final = Family("outreach_disk_size_bytes", "gauge", "The size of the database's disk.")
-LOOP_LAG: Final = Family(
-    "outreach_event_loop_lag_seconds", "histogram", "How late the event loop woke a task that slept.", (), QUICK
+WEBHOOKS_DISABLED: Final = _gauge(
+    "outreach_webhooks_disabled", "Webhooks that the engine has disabled; at most a hundred are counted."
 )
-CLOCK_STEPS: Final = Family(
-    "outreach_clock_steps_total", "counter", "Steps of the wall clock by a second or more.", ("direction",)
+WEBHOOK_ATTEMPTS: Final = _counter(
+    "outreach_webhook_attempts_total", "Requests to webhooks, by what came of them.", "result"
 )
-SCHEDULES_PAUSED: Final = Family(
-    "outreach_schedules_paused", "gauge", "Schedules that the engine has paused; at most a hundred are counted."
-)
-WEBHOOKS_DISABLED: Final = Family(
-    "outreach_webhooks_disabled", "gauge", "Webhooks that the engine has disabled; at most a hundred are counted."
-)
-WEBHOOK_ATTEMPTS: Final = Family(
-    "outreach_webhook_attempts_total", "counter", "Requests to webhooks, by what came of them.", ("result",)
-)
-WEBHOOK_LAG_EVENTS: Final = Family(
+WEBHOOK_LAG_EVENTS: Final = _gauge(
     "outreach_webhook_lag_events",
-    "gauge",
     "Events that the active webhook that is furthest behind has not taken; a hundred webhooks are looked at.",
 )
-WEBHOOK_LAG: Final = Family(
+WEBHOOK_LAG: Final = _gauge(
     "outreach_webhook_lag_seconds",
-    "gauge",
     "The age of the oldest event that an active webhook has not taken; a hundred webhooks are looked at.",
 )
-FIGURES_AGE: Final = Family("outreach_figures_age_seconds", "gauge", "The age of the figures read from the database.")
-FIGURES_FAILURES: Final = Family(
-    "outreach_figures_failures_total", "counter", "Times that the figures could not be read from the database."
+FIGURES_AGE: Final = _gauge("outreach_figures_age_seconds", "The age of the figures read from the database.")
+FIGURES_FAILURES: Final = _counter(
+    "outreach_figures_failures_total", "Times that the figures could not be read from the database."
 )
 
 ENGINE_FAMILIES: Final = tuple(value for value in list(globals().values()) if isinstance(value, Family))
