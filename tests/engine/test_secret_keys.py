@@ -14,7 +14,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from outreach import ConfigError, NewWorkspace, Outreach, WorkspaceMode
-from outreach.core.vault import CREDENTIAL_NAME, Vault
+from outreach.core.secret_keys import CREDENTIAL_NAME
+from outreach.core.vault import Vault
 from outreach.models import Account, RekeyResult
 from outreach.services.tenants import account_rekeying
 from outreach.storage.maintenance import backup_database

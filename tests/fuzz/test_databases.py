@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import schemathesis
 
-from outreach.core.vault import SECRET_KEY_VARIABLE
+from outreach.core.secret_keys import SECRET_KEY_VARIABLE
 from tests.fuzz.targets import POSTGRES, SQLITE, SQLITE_SCHEMA, bind
 from tests.fuzz.test_app import BOUNDED, watch
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach.core.vault import SECRET_KEY_VARIABLE
+from outreach.core.secret_keys import SECRET_KEY_VARIABLE
 from tests.process.cluster import LEASE_SECONDS, MAX_UNKNOWN, Cluster, Member, open_cluster, wait_for_books
 from tests.process.killing import fresh_seed, replay
 from tests.process.waiting import PATIENCE

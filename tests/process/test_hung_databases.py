@@ -12,7 +12,7 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach.core.vault import SECRET_KEY_VARIABLE
+from outreach.core.secret_keys import SECRET_KEY_VARIABLE
 from tests import postgres
 from tests.process.place import Place, open_place
 from tests.process.server import EngineProcess, ServerProcess

@@ -18,7 +18,7 @@ import pytest
 
 from outreach import NewWorkspace, Outreach
 from outreach.core.config import EngineConfig
-from outreach.core.vault import SECRET_KEY_VARIABLE
+from outreach.core.secret_keys import SECRET_KEY_VARIABLE
 from outreach.models import NewWebhook
 from tests import postgres
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach.core.vault import SECRET_KEY_VARIABLE
+from outreach.core.secret_keys import SECRET_KEY_VARIABLE
 from tests import postgres
 from tests.process.place import Place, open_place
 
