@@ -125,31 +125,31 @@ class AccountExaminer:
         ]
 
 
-def _of_failure(account: StoredAccount, error: Exception) -> Problem:
-    log_error(_log, logging.ERROR, "check of an account failed", error=error, extra={"action": "check_failed"})
+def _finding(
+    account: StoredAccount, code: EngineCode, message: str, *, looks: str, commands: Sequence[str] = ()
+) -> Problem:
     return Problem(
-        code="check_failed",
+        code=code,
         severity="warning",
-        message=f"The adapter for {account.provider} failed: {type(error).__name__}. The log has the traceback.",
+        message=message,
         path=f"account {account.id}",
         workspace_id=account.workspace_id,
-        looks=[f"outreach-server accounts check {account.id}"],
+        commands=commands,
+        looks=[f"outreach-server accounts {looks}"],
     )
+
+
+def _of_failure(account: StoredAccount, error: Exception) -> Problem:
+    log_error(_log, logging.ERROR, "check of an account failed", error=error, extra={"action": "check_failed"})
+    message = f"The adapter for {account.provider} failed: {type(error).__name__}. The log has the traceback."
+    return _finding(account, "check_failed", message, looks=f"check {account.id}")
 
 
 def _of_check(account: StoredAccount, check: AccountCheck) -> Problem:
     code = _CODES[check.fault or "refused"]
-    checking = f"outreach-server accounts check {account.id}"
     connecting = f"outreach-server accounts connect {account.workspace_id} {account.provider}"
-    return Problem(
-        code=code,
-        severity="warning",
-        message=check.message,
-        path=f"account {account.id}",
-        workspace_id=account.workspace_id,
-        commands=[connecting] if code == "account_refused" else [],
-        looks=[checking],
-    )
+    commands = [connecting] if code == "account_refused" else []
+    return _finding(account, code, check.message, looks=f"check {account.id}", commands=commands)
 
 
 def of_misdirected(accounts: Sequence[LiveAccount]) -> Iterator[Problem]:
@@ -157,16 +157,12 @@ def of_misdirected(accounts: Sequence[LiveAccount]) -> Iterator[Problem]:
     for live in accounts:
         account = live.account
         for record in live.misdirected:
-            yield Problem(
-                code="callback_misdirected",
-                severity="warning",
-                message=f"A callback of {account.provider} at {format_timestamp(record.received_at)} was not read, "
-                f"because {misdirection_of(record)}. A STOP may have been in it. Enter the account's callback URL "
-                "there, as it is, with POST.",
-                path=f"account {account.id}",
-                workspace_id=account.workspace_id,
-                looks=[f"outreach-server accounts list {account.workspace_id}"],
+            message = (
+                f"A callback of {account.provider} at {format_timestamp(record.received_at)} was not read, because "
+                f"{misdirection_of(record)}. A STOP may have been in it. Enter the account's callback URL there, as it "
+                "is, with POST."
             )
+            yield _finding(account, "callback_misdirected", message, looks=f"list {account.workspace_id}")
 
 
 def of_setting(
@@ -187,14 +183,7 @@ def of_setting(
     if code != "callback_setting_wrong":
         why += f": {_MISSED[kind]}. Enter {ours} there."
     guide = _GUIDES.get(account.provider)
-    yield Problem(
-        code=code,
-        severity="warning",
-        message=why + (f" See {guide}." if guide else ""),
-        path=f"account {account.id}",
-        workspace_id=account.workspace_id,
-        looks=[f"outreach-server accounts list {account.workspace_id}"],
-    )
+    yield _finding(account, code, why + (f" See {guide}." if guide else ""), looks=f"list {account.workspace_id}")
 
 
 def _same(url: str, ours: str) -> bool:
