@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -12,10 +12,11 @@ from outreach.core.clock import format_timestamp
 from outreach.core.command_lines import SERVE
 from outreach.core.config import EngineConfig
 from outreach.core.vault import Vault
-from outreach.errors import Problem
+from outreach.errors import Problem, Severity
 from outreach.insight.diagnosis.snapshot import Snapshot
 from outreach.ledger.leases.leases import copied_text, quarantine_of
 from outreach.models.campaign import Campaign
+from outreach.models.diagnosis import EngineCode
 from outreach.models.status import EngineStatus
 from outreach.models.work import COPIED_FROM, DatabaseHome
 from outreach.rules.column_names import MisreadNumbers
@@ -126,42 +127,31 @@ def of_work(
 def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Problem]:
     """Yield why the next process that dispatches will pause the campaigns first."""
     after = "The next process that dispatches pauses its running campaigns: look at each one, and resume it."
-    known = snapshot.known_home
+    known, reason = snapshot.known_home, quarantine_of(snapshot.known_home, home)
+    code: EngineCode
+    severity: Severity = "warning"
+    commands: Sequence[str] = [SERVE]
     if known is not None and known.copied_to is not None:
-        yield Problem(
-            code="database_copied",
-            severity="critical",
-            message=copied_text(known.copied_to),
-            path=home.path if home is not None else "the database",
-            looks=["outreach-server status"],
-        )
-        return
-    reason = quarantine_of(known, home)
-    if known is not None and reason == "moved":
+        code, severity, message, commands = "database_copied", "critical", copied_text(known.copied_to), ()
+    elif known is not None and reason == "moved":
         where = "on another machine" if home is None or not known.may_share_machine(home) else f"at {known.path!r}"
         last = f"was last dispatched from {where}: it may be a copy"
         if known.machine == COPIED_FROM:
             last = f"is a copy, which `db copy` has made of {known.path}"
-        yield Problem(
-            code="database_moved",
-            severity="warning",
-            message=f"The database {last}. {after}",
-            path=home.path if home is not None else "the database",
-            commands=[SERVE],
-            looks=["outreach-server status"],
-        )
+        code, message = "database_moved", f"The database {last}. {after}"
     elif reason == "restored" or snapshot.is_behind:
-        yield Problem(
-            code="database_restored",
-            severity="warning",
-            message=(
-                "The database is older than what was sent from it: it is a restored backup, or its log was deleted. "
-                f"{after}"
-            ),
-            path=home.path if home is not None else "the database",
-            commands=[SERVE],
-            looks=["outreach-server status"],
-        )
+        older = "The database is older than what was sent from it: it is a restored backup, or its log was deleted."
+        code, message = "database_restored", f"{older} {after}"
+    else:
+        return
+    yield Problem(
+        code=code,
+        severity=severity,
+        message=message,
+        path=home.path if home is not None else "the database",
+        commands=commands,
+        looks=["outreach-server status"],
+    )
 
 
 def of_misread_numbers(campaign: Campaign, found: MisreadNumbers) -> Iterator[Problem]:
