@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach import Outreach
+from outreach import Outreach, Workspace
 from outreach.core.clock import Clock
 from outreach.protocols.storage import Storage
 from outreach.storage.postgres import postgres_storage_from_url
@@ -18,6 +18,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
+from tests.engine.rig import given_workspace
 
 OpenStorage = Callable[[Clock], Storage]
 
@@ -67,3 +68,9 @@ async def engine(open_storage: OpenStorage) -> AsyncIterator[Outreach]:
     clock = clock_of_loop()
     async with Outreach(open_storage(clock), clock=clock) as engine:
         yield engine
+
+
+@pytest.fixture
+async def workspace(engine: Outreach) -> Workspace:
+    """Make a sandbox without a request limit."""
+    return await given_workspace(engine)

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach, TimeWindow, WorkspaceUpdate
+from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach, TimeWindow, Workspace, WorkspaceUpdate
 from outreach.ledger.campaigns.histories import history_at
 from outreach.models.settings import DAYS, PlaceHours
 from outreach.models.states import TrailRule, TrailStepKind
@@ -178,9 +178,8 @@ async def test_hours_of_a_place_that_there_is_not_are_refused(engine: Outreach, 
     assert (await engine.workspaces.get(workspace.id)).narrower_hours == ()
 
 
-async def test_a_new_contact_keeps_its_zone_and_its_place_alone(engine: Outreach) -> None:
+async def test_a_new_contact_keeps_its_zone_and_its_place_alone(engine: Outreach, workspace: Workspace) -> None:
     """Of a ZIP code the three digits that tell a place; a clone has the same."""
-    workspace = await given_workspace(engine)
     people = [
         NewRecipient(phone_number=ANN, time_zone="America/Denver"),
         {"phone_number": BEN, "zip_code": "33101-1234", "state": "NY"},
@@ -200,9 +199,8 @@ async def test_a_new_contact_keeps_its_zone_and_its_place_alone(engine: Outreach
 
 
 @pytest.mark.parametrize("wrong", ["", "Eastern", "america/denver", "x" * 70, 7, "EST"])
-async def test_a_zone_that_there_is_not_is_refused(engine: Outreach, wrong: Any) -> None:
+async def test_a_zone_that_there_is_not_is_refused(engine: Outreach, workspace: Workspace, wrong: Any) -> None:
     """By its place; no number's zone takes its place in silence."""
-    workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest) as raised:
         await given_campaign(
             engine, workspace, [NewRecipient(phone_number=ANN), NewRecipient(phone_number=BEN, time_zone=wrong)]
@@ -214,18 +212,16 @@ async def test_a_zone_that_there_is_not_is_refused(engine: Outreach, wrong: Any)
     ("written", "meant"), [("EST", "America/New_York"), ("MST", "America/Denver"), ("GMT", "Europe/London")]
 )
 async def test_a_contact_has_no_zone_without_the_summer_time_of_its_place(
-    engine: Outreach, written: str, meant: str
+    engine: Outreach, workspace: Workspace, written: str, meant: str
 ) -> None:
     """In summer it would be contacted an hour too late; `UTC` is nobody's abbreviation of a place."""
-    workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest, match=f"has no summer time.*did you mean {meant}"):
         await given_campaign(engine, workspace, [NewRecipient(phone_number=ANN, time_zone=written)])
     await given_campaign(engine, workspace, [NewRecipient(phone_number=ANN, time_zone="UTC")])
 
 
-async def test_the_same_key_with_other_zones_is_refused(engine: Outreach) -> None:
+async def test_the_same_key_with_other_zones_is_refused(engine: Outreach, workspace: Workspace) -> None:
     """Where a contact is belongs to what it is."""
-    workspace = await given_workspace(engine)
 
     async def create(**place: Any) -> str:
         people = [NewRecipient(phone_number=ANN, **place)]

@@ -25,6 +25,7 @@ from outreach.events import (
     WebhookDisabled,
 )
 from outreach.ledger.campaigns.trail import record_webhook_disabled
+from outreach.models.workspace import Workspace
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
@@ -307,18 +308,16 @@ async def test_a_subscriber_goes_on_where_it_was_after_a_restart(tmp_path: Path)
         assert phones(await rest(engine, workspace_id=workspace.id)) == numbers[:5]
 
 
-async def test_a_stream_that_begins_now_has_no_earlier_events(engine: Outreach) -> None:
+async def test_a_stream_that_begins_now_has_no_earlier_events(engine: Outreach, workspace: Workspace) -> None:
     """Without `since`, it has the events that are committed from its beginning on."""
-    workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, "+14155550101")
     async with engine.events.subscribe() as stream:
         await engine.unsubscribes.add(workspace.id, "+14155550102")
         assert phones(await take(stream, 1)) == ["+14155550102"]
 
 
-async def test_a_slow_subscriber_misses_nothing_and_holds_nobody_up(engine: Outreach) -> None:
+async def test_a_slow_subscriber_misses_nothing_and_holds_nobody_up(engine: Outreach, workspace: Workspace) -> None:
     """More than is read at a time has happened before it asks for the second event."""
-    workspace = await given_workspace(engine)
     numbers = [one.phone_number for one in contacts(1200)]
     async with engine.events.subscribe() as slow, engine.events.subscribe() as quick:
         await engine.unsubscribes.add(workspace.id, numbers[0])
@@ -328,9 +327,8 @@ async def test_a_slow_subscriber_misses_nothing_and_holds_nobody_up(engine: Outr
         assert phones(await take(slow, 1199)) == numbers[1:]
 
 
-async def test_a_database_that_has_not_come_so_far_is_refused(engine: Outreach) -> None:
+async def test_a_database_that_has_not_come_so_far_is_refused(engine: Outreach, workspace: Workspace) -> None:
     """It was restored from a copy, or is another one: what comes next would not follow on what was heard."""
-    workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, "+14155550101")
     async with engine.events.subscribe(since=1):
         pass
@@ -338,9 +336,8 @@ async def test_a_database_that_has_not_come_so_far_is_refused(engine: Outreach) 
         await engine.events.subscribe(since=2).__aenter__()
 
 
-async def test_events_have_the_type_that_was_asked_for(engine: Outreach) -> None:
+async def test_events_have_the_type_that_was_asked_for(engine: Outreach, workspace: Workspace) -> None:
     """What a type checker knows of them; `make check` fails where it does not."""
-    workspace = await given_workspace(engine)
     async with engine.events.subscribe(OptedOut, workspace_id=workspace.id) as stream:
         assert_type(stream, EventStream[OptedOut])
         await engine.unsubscribes.add(workspace.id, "+14155550101")
@@ -356,9 +353,8 @@ async def test_events_have_the_type_that_was_asked_for(engine: Outreach) -> None
     assert_type(four, EventStream[Event])
 
 
-async def test_a_stream_that_was_not_entered_is_refused_at_once(engine: Outreach) -> None:
+async def test_a_stream_that_was_not_entered_is_refused_at_once(engine: Outreach, workspace: Workspace) -> None:
     """It would tell all history: where events begin is decided as it is entered."""
-    workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, "+14155550101")
     with pytest.raises(InvalidRequest, match=r"async with engine\.events\.subscribe"):
         [event async for event in engine.events.subscribe()]

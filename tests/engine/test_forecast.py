@@ -24,6 +24,7 @@ from outreach import (
     NewSmsCampaign,
     Outreach,
     SmsSettingsUpdate,
+    Workspace,
 )
 from outreach.insight import forecast
 from outreach.models import BusinessHours, Forecast, ForecastAssumptions, TimeWindow, WorkspaceUpdate
@@ -277,9 +278,8 @@ async def test_what_has_been_measured_takes_the_place_of_what_was_assumed() -> N
 
 
 @pytest.mark.virtual_time
-async def test_a_campaign_that_was_paused_before_its_start_waits_for_it(engine: Outreach) -> None:
+async def test_a_campaign_that_was_paused_before_its_start_waits_for_it(engine: Outreach, workspace: Workspace) -> None:
     """Resumed it is scheduled again, and so the forecast and the preflight say."""
-    workspace = await given_workspace(engine)
     start = engine.now() + timedelta(days=3)
     campaign = await start_campaign(engine, workspace, schedule_type="scheduled", scheduled_start_at=start)
     await engine.campaigns.pause(workspace.id, campaign.id)
@@ -291,9 +291,8 @@ async def test_a_campaign_that_was_paused_before_its_start_waits_for_it(engine: 
 
 
 @pytest.mark.virtual_time
-async def test_an_expiry_that_comes_first_is_the_end(engine: Outreach) -> None:
+async def test_an_expiry_that_comes_first_is_the_end(engine: Outreach, workspace: Workspace) -> None:
     """With how many it leaves out."""
-    workspace = await given_workspace(engine)
     soon = engine._clock.now() + timedelta(minutes=2)
     campaign = await given_campaign(engine, workspace, 300, rate_per_minute=60, scheduled_expires_at=soon)
     told = await engine.campaigns.forecast(workspace.id, campaign.id)
@@ -303,9 +302,8 @@ async def test_an_expiry_that_comes_first_is_the_end(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_long_list_is_judged_by_a_part_of_it(engine: Outreach) -> None:
+async def test_a_long_list_is_judged_by_a_part_of_it(engine: Outreach, workspace: Workspace) -> None:
     """Each contact that is played through stands for several, and the end is the same."""
-    workspace = await given_workspace(engine)
     contacts = [NewRecipient(phone_number=f"+1{415 + n % 2}{2000000 + n}") for n in range(30_000)]
     campaign = await given_campaign(engine, workspace, contacts, body="Hi", rate_per_minute=600)
     told = await engine.campaigns.forecast(workspace.id, campaign.id)
@@ -316,9 +314,8 @@ async def test_a_long_list_is_judged_by_a_part_of_it(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_assumptions_are_checked(engine: Outreach) -> None:
+async def test_assumptions_are_checked(engine: Outreach, workspace: Workspace) -> None:
     """Each is named."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, 1)
     wrong = ForecastAssumptions(answer_rate=1.1, call_seconds=-1, failure_rate=True)
     with pytest.raises(InvalidRequest) as refused:

@@ -22,6 +22,7 @@ from outreach import (
     NotFound,
     Outreach,
     RecipientStatus,
+    Workspace,
 )
 from outreach.errors import IllegalTransition
 from outreach.events import CampaignStatusChanged, Event, OptedOut
@@ -43,9 +44,8 @@ def request(made: list[Any], operation: str, key: str | None = "k", digest: str 
     return IdempotentRequest(operation=operation, key=key, digest=digest, render=render)
 
 
-async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
+async def test_a_move_with_a_key_is_made_once(engine: Outreach, workspace: Workspace) -> None:
     """The second request gets the first answer, also where the move is not allowed any more."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, contacts(2))
     campaigns = engine.campaigns
     start = engine.now() + timedelta(days=1)
@@ -69,9 +69,8 @@ async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
         await campaigns.start(workspace.id, campaign.id, idempotency_key=request(made, "start", digest="2"))
 
 
-async def test_a_program_repeats_a_move_under_a_name_of_its_own(engine: Outreach) -> None:
+async def test_a_program_repeats_a_move_under_a_name_of_its_own(engine: Outreach, workspace: Workspace) -> None:
     """It gets the campaign as it is now; without the name the move is refused, with other options too."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, contacts(2))
     campaigns = engine.campaigns
     await campaigns.start(workspace.id, campaign.id, idempotency_key="go")
@@ -103,9 +102,8 @@ async def test_a_program_repeats_entries_and_decisions_under_a_name_of_its_own(e
         await register.resolve(workspace.id, held.phone, opted_out=False, idempotency_key="d")
 
 
-async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> None:
+async def test_what_is_created_with_a_key_is_created_once(engine: Outreach, workspace: Workspace) -> None:
     """Agents, numbers, flows, entries of the register and decisions about held numbers; the answer is the first one."""
-    workspace = await given_workspace(engine)
     made: list[Any] = []
     await engine.messages.receive(workspace.id, from_number="+14155550178", to="+14155550100", body="do not stop")
     flow = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi")])
@@ -131,9 +129,8 @@ async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> N
     assert (entry.source, entry.evidence) == ("operator", "wrote to us")
 
 
-async def test_recipients_are_paged_by_state_and_reason(engine: Outreach) -> None:
+async def test_recipients_are_paged_by_state_and_reason(engine: Outreach, workspace: Workspace) -> None:
     """One that is a duplicate is skipped as it is loaded."""
-    workspace = await given_workspace(engine)
     people = [*contacts(3), contacts(1)[0]]
     campaign = await given_campaign(engine, workspace, people)
     pages = engine.campaigns.list_recipients
@@ -192,9 +189,8 @@ async def test_recipients_are_found_by_number_and_by_the_applications_id(engine:
         await engine.campaigns.list_recipients(other.id, campaign.id, phone=first.phone_number)
 
 
-async def test_calls_and_inbound_messages_are_listed_newest_first(engine: Outreach) -> None:
+async def test_calls_and_inbound_messages_are_listed_newest_first(engine: Outreach, workspace: Workspace) -> None:
     """The identifier of a message is no place to go on from."""
-    workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     calls = [await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"+1415555010{n}")) for n in "123"]
     assert [one.id for one in await engine.calls.list(workspace.id)] == [call.id for call in reversed(calls)]
@@ -214,9 +210,8 @@ async def test_calls_and_inbound_messages_are_listed_newest_first(engine: Outrea
         await engine.messages.list_inbound(workspace.id, after=new_id())
 
 
-async def test_replies_wait_until_they_are_answered(engine: Outreach) -> None:
+async def test_replies_wait_until_they_are_answered(engine: Outreach, workspace: Workspace) -> None:
     """A keyword is answered by the engine; a single message to the sender answers all before it, a test does not."""
-    workspace = await given_workspace(engine)
     await engine.numbers.create(workspace.id, NewNumber(phone="+14155550100", carrier="twilio"))
 
     async def waiting() -> list[str]:

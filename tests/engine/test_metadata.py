@@ -16,6 +16,7 @@ from outreach import (
     NewMessage,
     NewSmsCampaign,
     Outreach,
+    Workspace,
 )
 from outreach.events import CallEnded, CampaignStatusChanged, MessageStatusChanged
 from outreach.http import parse_json, read_new_message
@@ -152,9 +153,8 @@ async def test_filters_of_metadata_hold_with_the_others_and_page_by_page(engine:
     assert [one.external_id async for one in engine.messages.iter_all(workspace.id, metadata="team=7")] == ["b", "a"]
 
 
-async def test_campaigns_are_found_by_the_id_page_by_page(engine: Outreach) -> None:
+async def test_campaigns_are_found_by_the_id_page_by_page(engine: Outreach, workspace: Workspace) -> None:
     """Newest first; archived ones only where they are asked for."""
-    workspace = await given_workspace(engine)
     made = []
     for _ in range(5):
         new = NewSmsCampaign(name="S", body="Hi", external_id="o-1")
@@ -282,18 +282,16 @@ async def test_a_change_of_what_was_read_changes_nothing_that_is_stored(open_sto
         assert (await engine.campaigns.get(workspace.id, campaign.id)).metadata == {"a": 1}
 
 
-async def test_copies_have_the_metadata_and_no_id(engine: Outreach) -> None:
+async def test_copies_have_the_metadata_and_no_id(engine: Outreach, workspace: Workspace) -> None:
     """The id is that of the earlier campaign."""
-    workspace = await given_workspace(engine)
     new = NewSmsCampaign(name="S", body="Hi", external_id="o-1", metadata=DATA)
     campaign = (await engine.campaigns.create_sms(workspace.id, new, [{"phone_number": PHONE}])).campaign
     clone = (await engine.campaigns.clone(workspace.id, campaign.id)).campaign
     assert (clone.external_id, clone.metadata) == (None, DATA)
 
 
-async def test_the_same_key_needs_the_same_metadata(engine: Outreach) -> None:
+async def test_the_same_key_needs_the_same_metadata(engine: Outreach, workspace: Workspace) -> None:
     """Without any, a request is compared as before these fields existed."""
-    workspace = await given_workspace(engine)
 
     async def send(**own: Any) -> str:
         new = NewMessage(to=PHONE, body="Hi", **own)

@@ -16,6 +16,7 @@ from outreach import (
     NewRecipient,
     NewSmsCampaign,
     Outreach,
+    Workspace,
 )
 from outreach.ledger.campaigns import recipients as loading
 from outreach.ledger.campaigns.recipients import ChunkResult
@@ -66,18 +67,16 @@ def test_a_campaign_made_in_python_has_the_rules_of_a_body(fields: dict[str, Any
     assert [detail.path for detail in caught.value.details] == paths
 
 
-async def test_an_unknown_carrier_is_refused(engine: Outreach) -> None:
+async def test_an_unknown_carrier_is_refused(engine: Outreach, workspace: Workspace) -> None:
     """The engine knows its adapters, and names them."""
-    workspace = await given_workspace(engine)
     campaign = NewSmsCampaign(name="Spring", body="Hi", carrier="pigeon")
     with pytest.raises(InvalidRequest, match=r"carrier: must be one of .*twilio"):
         await engine.campaigns.create_sms(workspace.id, campaign, contacts(1))
     assert (await engine.campaigns.list(workspace.id)).total == 0
 
 
-async def test_times_of_a_zone_are_moments(engine: Outreach) -> None:
+async def test_times_of_a_zone_are_moments(engine: Outreach, workspace: Workspace) -> None:
     """In the hour that comes twice a quarter past one may be later than half past one; they are kept in UTC."""
-    workspace = await given_workspace(engine)
     zone = ZoneInfo("America/New_York")
     start, expiry = datetime(2998, 11, 4, 1, 30, tzinfo=zone), datetime(2998, 11, 4, 1, 15, fold=1, tzinfo=zone)
     assert start.utcoffset() != expiry.utcoffset()
@@ -96,13 +95,12 @@ async def test_times_of_a_zone_are_moments(engine: Outreach) -> None:
 @pytest.mark.parametrize("key", [None, "order-42"])
 @pytest.mark.parametrize(("count", "most"), [(1, 1), (100, 1), (CHUNK - 1, 1), (CHUNK + 1, 4)])
 async def test_a_small_campaign_is_one_transaction(
-    engine: Outreach, count: int, most: int, key: str | None, monkeypatch: pytest.MonkeyPatch
+    engine: Outreach, workspace: Workspace, count: int, most: int, key: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each transaction waits for the disk; nobody can see half of one, nor is there anything to sweep.
 
     A key is taken by one more, and finished by the one that makes the campaign.
     """
-    workspace = await given_workspace(engine)
     writes = 0
     write = engine._storage.write
 
@@ -118,10 +116,9 @@ async def test_a_small_campaign_is_one_transaction(
 
 
 async def test_contacts_that_are_ready_need_nothing_but_the_transaction(
-    engine: Outreach, monkeypatch: pytest.MonkeyPatch
+    engine: Outreach, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a local number belongs is asked for the sake of contacts that are not ready; a server's are."""
-    workspace = await given_workspace(engine)
     ready = [prepare_recipient(NewRecipient(phone_number="+14155550102"), None)]
 
     async def asked(operation: Callable[[Transaction], Any]) -> Any:

@@ -168,9 +168,8 @@ async def test_many_at_once_with_one_key_make_one_thing(engine: Outreach, name: 
     assert made == [made[0]] * 8
 
 
-async def test_what_is_returned_is_the_thing_as_it_is_now(engine: Outreach) -> None:
+async def test_what_is_returned_is_the_thing_as_it_is_now(engine: Outreach, workspace: Workspace) -> None:
     """A program that died between creating and starting learns whether it had started."""
-    workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, "+14155550001")
     first = await engine.campaigns.create_sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
     assert (first.opted_out_excluded, first.campaign.status) == (1, "ready")
@@ -180,9 +179,8 @@ async def test_what_is_returned_is_the_thing_as_it_is_now(engine: Outreach) -> N
     assert again.opted_out_excluded == 1
 
 
-async def test_other_content_under_the_same_key_is_refused(engine: Outreach) -> None:
+async def test_other_content_under_the_same_key_is_refused(engine: Outreach, workspace: Workspace) -> None:
     """Whatever of it differs, and whatever it is; nothing is made."""
-    workspace = await given_workspace(engine)
     await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
     await engine.campaigns.create_sms(workspace.id, SPRING, contacts(3), idempotency_key="k")
     for attempt in (
@@ -243,9 +241,8 @@ async def test_other_copies_under_the_same_key_are_refused(engine: Outreach) -> 
     assert (await copies.list(workspace.id)).total == 3
 
 
-async def test_contacts_are_compared_from_whatever_source_they_come(engine: Outreach) -> None:
+async def test_contacts_are_compared_from_whatever_source_they_come(engine: Outreach, workspace: Workspace) -> None:
     """A list, a generator, an asynchronous one, or chunks that were prepared elsewhere: what they say decides."""
-    workspace = await given_workspace(engine)
     people = [
         NewRecipient(phone_number=f"415555000{n}", first_name="Zoë", custom_variables={"b": n, "a": [None, 1.5]})
         for n in range(3)
@@ -268,9 +265,8 @@ async def test_contacts_are_compared_from_whatever_source_they_come(engine: Outr
         await engine.campaigns.create_sms(workspace.id, SPRING, people[::-1], idempotency_key="k")
 
 
-async def test_a_request_that_was_refused_may_be_corrected(engine: Outreach) -> None:
+async def test_a_request_that_was_refused_may_be_corrected(engine: Outreach, workspace: Workspace) -> None:
     """Its key is given back, also where the contacts were what was wrong."""
-    workspace = await given_workspace(engine)
     bad = [NewRecipient(phone_number="+14155550101", custom_variables={"x": object()})]
     for people in ([], [NewRecipient(phone_number="")], bad):
         with pytest.raises(InvalidRequest, match="recipients"):
@@ -429,18 +425,16 @@ async def test_a_call_whose_request_ends_at_its_commit_is_returned_at_once(open_
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", 42, b"k", "\ud800"])
-async def test_what_is_no_key_is_refused(engine: Outreach, key: Any) -> None:
+async def test_what_is_no_key_is_refused(engine: Outreach, workspace: Workspace, key: Any) -> None:
     """1 to 255 printable characters, of whatever script."""
-    workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest) as caught:
         await engine.messages.send(workspace.id, MESSAGE, idempotency_key=key)
     assert caught.value.details[0].path == "idempotency_key"
     await engine.messages.send(workspace.id, MESSAGE, idempotency_key="Bestellung für Zoë " + "x" * 230)
 
 
-async def test_what_cannot_be_compared_is_refused(engine: Outreach) -> None:
+async def test_what_cannot_be_compared_is_refused(engine: Outreach, workspace: Workspace) -> None:
     """A value that is no JSON has no digest; it cannot be a variable either."""
-    workspace = await given_workspace(engine)
     new = NewCall(agent_id=new_id(), to="+14155550101", variables={"x": object()})
     with pytest.raises(InvalidRequest, match="cannot be compared"):
         await engine.calls.create(workspace.id, new, idempotency_key="k")
@@ -461,9 +455,8 @@ async def once(
     return await keys.once(workspace_id, "op", key, content=content, make=make, remember=str.encode, recall=recall)
 
 
-async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach) -> None:
+async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach, workspace: Workspace) -> None:
     """There is no way to make something under a key and leave the key open."""
-    workspace = await given_workspace(engine)
     keys = Idempotency(engine.messages._context)
     made = 0
 
@@ -478,9 +471,8 @@ async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach) -
     assert await once(keys, workspace.id, None, forgetful) == "thing 2"
 
 
-async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
+async def test_an_error_gives_the_key_back(engine: Outreach, workspace: Workspace) -> None:
     """docs/interface.md#safe-retry: a 4xx is not stored; then another body may come with the key."""
-    workspace = await given_workspace(engine)
     keys = Idempotency(engine.messages._context)
 
     async def broken(_: IdempotencyGuard[str]) -> str:

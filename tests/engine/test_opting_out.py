@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, MessageStatus, NotFound, Outreach
+from outreach import InvalidRequest, MessageStatus, NotFound, Outreach, Workspace
 from outreach.models.campaign import Campaign
 from outreach.models.plans import WaveResult
 from outreach.models.resources import FlowStep
@@ -144,9 +144,8 @@ async def test_who_waits_for_a_step_or_a_retry_is_skipped_at_once(storage: Stora
     assert (await reread(storage, course.campaign)).status == "completed"
 
 
-async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
+async def test_what_a_program_hands_in_is_checked(engine: Outreach, workspace: Workspace) -> None:
     """Nothing is stored of what cannot be read, or says nothing of whom it is from."""
-    workspace = await given_workspace(engine)
     fields: dict[str, Any] = {"from_number": number(0), "to": OURS, "body": "STOP"}
     for wrong, path in (
         ({"from_number": "nobody"}, "from_number"),
@@ -164,9 +163,8 @@ async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
     assert [entry async for entry in engine.unsubscribes.iter_all(workspace.id)] == []
 
 
-async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreach) -> None:
+async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreach, workspace: Workspace) -> None:
     """Then the carrier's own START lifts the entry, and no other does."""
-    workspace = await given_workspace(engine)
     on_register = []
     for how in ({"replies_to_keywords": True}, {"replies_to_keywords": True, "provider": None}, {}):
         await say(engine, workspace.id, 0, "STOP")
@@ -199,9 +197,8 @@ async def test_the_answers_of_a_workspace_are_set_one_by_one(engine: Outreach) -
 
 
 @pytest.mark.parametrize("text", ["x" * 321, " \n", "\x00", "\ud800"])
-async def test_an_answer_that_could_not_be_sent_is_refused(engine: Outreach, text: str) -> None:
+async def test_an_answer_that_could_not_be_sent_is_refused(engine: Outreach, workspace: Workspace, text: str) -> None:
     """Too long, blank, or not storable everywhere; nothing was changed."""
-    workspace = await given_workspace(engine)
     for name in ("stop_text", "start_text", "help_text"):
         fields: dict[str, Any] = {"enabled": False, name: text}
         with pytest.raises(InvalidRequest) as refusal:

@@ -61,10 +61,9 @@ async def create(
     ],
 )
 async def test_names_that_nothing_fills_are_reported_at_creation(
-    engine: Outreach, text: str, unknown: tuple[str, ...]
+    engine: Outreach, workspace: Workspace, text: str, unknown: tuple[str, ...]
 ) -> None:
     """No field, no variable of any of the contacts; a fallback fills."""
-    workspace = await given_workspace(engine)
     created = await create(engine, workspace, text)
     assert created.unknown_placeholders == unknown
     assert created.campaign.status == "ready"
@@ -72,16 +71,14 @@ async def test_names_that_nothing_fills_are_reported_at_creation(
     assert stored.variable_names == ("Plan", "Slot", "größe")
 
 
-async def test_a_declared_variable_is_known(engine: Outreach) -> None:
+async def test_a_declared_variable_is_known(engine: Outreach, workspace: Workspace) -> None:
     """The workspace says that it means it, with or without a value."""
-    workspace = await given_workspace(engine)
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(custom_variables=["voucher"]))
     assert (await create(engine, workspace, "{{voucher}}")).unknown_placeholders == ()
 
 
-async def test_every_message_of_a_flow_is_looked_at(engine: Outreach) -> None:
+async def test_every_message_of_a_flow_is_looked_at(engine: Outreach, workspace: Workspace) -> None:
     """In the order of its steps."""
-    workspace = await given_workspace(engine)
     steps = [
         FlowStep(kind="send", body="{{Slot}} {{one}}"),
         FlowStep(kind="wait", wait_minutes=5),
@@ -91,9 +88,8 @@ async def test_every_message_of_a_flow_is_looked_at(engine: Outreach) -> None:
     assert (await create(engine, workspace, None, flow.id)).unknown_placeholders == ("one", "two")
 
 
-async def test_a_campaign_with_blanks_starts_only_where_that_is_allowed(engine: Outreach) -> None:
+async def test_a_campaign_with_blanks_starts_only_where_that_is_allowed(engine: Outreach, workspace: Workspace) -> None:
     """`Hi ` goes to nobody by a slip; what is corrected, or meant, starts."""
-    workspace = await given_workspace(engine)
     slip = (await create(engine, workspace, "Hi {{first_nam}}")).campaign
     with pytest.raises(CannotStart) as caught:
         await engine.campaigns.start(workspace.id, slip.id)
@@ -106,9 +102,8 @@ async def test_a_campaign_with_blanks_starts_only_where_that_is_allowed(engine: 
     assert (await engine.campaigns.start(workspace.id, declared.id)).status == "active"
 
 
-async def test_the_placeholders_of_an_agent_are_looked_at_too(engine: Outreach) -> None:
+async def test_the_placeholders_of_an_agent_are_looked_at_too(engine: Outreach, workspace: Workspace) -> None:
     """An agent would say a blank; the engine's own variables are filled by the engine."""
-    workspace = await given_workspace(engine)
     agent = await engine.agents.create(
         workspace.id, NewAgent(name="Ada", placeholders=["Slot", "offer", "_ivr_navigation"])
     )
@@ -170,9 +165,8 @@ async def test_an_agent_gets_the_columns_that_it_expects() -> None:
         assert [one.variables.get("Vorname") for one in rig.voice.requests] == ["Ann", None]
 
 
-async def test_texts_and_contacts_of_a_program_are_composed(engine: Outreach) -> None:
+async def test_texts_and_contacts_of_a_program_are_composed(engine: Outreach, workspace: Workspace) -> None:
     """Also where the program is no list: names, values, headers and the text."""
-    workspace = await given_workspace(engine)
     people = [
         NewRecipient(
             phone_number="+14155550101",
@@ -214,9 +208,8 @@ def test_too_many_names_are_not_known() -> None:
     assert names.names() is None
 
 
-async def test_nothing_is_reported_where_the_names_are_not_known(engine: Outreach) -> None:
+async def test_nothing_is_reported_where_the_names_are_not_known(engine: Outreach, workspace: Workspace) -> None:
     """Who has too many, and who was loaded by an earlier version."""
-    workspace = await given_workspace(engine)
     many = [NewRecipient(phone_number="+14155550101", custom_variables={str(n): n for n in range(MAX_NAMES + 1)})]
     new = NewSmsCampaign(name="C", body="Hi {{x}}", carrier="twilio", from_number="+14155550199")
     created = await engine.campaigns.create_sms(workspace.id, new, many)

@@ -22,6 +22,7 @@ from outreach import (
     NewSmsCampaign,
     NotFound,
     Outreach,
+    Workspace,
 )
 from outreach.models import BusinessHours, Holiday, HolidayCalendar, Price, PriceTable, TimeWindow, WorkspaceUpdate
 from outreach.models.campaign import Campaign, Recipient
@@ -189,9 +190,8 @@ async def test_a_campaign_that_is_not_there_yet_is_reported_as_the_one_that_is_m
 
 
 @pytest.mark.virtual_time
-async def test_the_longest_text_is_among_five(engine: Outreach) -> None:
+async def test_the_longest_text_is_among_five(engine: Outreach, workspace: Workspace) -> None:
     """Wherever it stands in the list."""
-    workspace = await given_workspace(engine)
     contacts = [NewRecipient(phone_number=f"+1415555{n:04d}", first_name="x" * (n % 50)) for n in range(900)]
     contacts[777] = NewRecipient(phone_number="+14155557777", first_name="x" * 400)
     campaign = await given_campaign(engine, workspace, contacts)
@@ -203,9 +203,8 @@ async def test_the_longest_text_is_among_five(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_what_costs_ucs2_is_named_with_what_it_would_save(engine: Outreach) -> None:
+async def test_what_costs_ucs2_is_named_with_what_it_would_save(engine: Outreach, workspace: Workspace) -> None:
     """A dash in the text is everybody's; a name with a letter that nothing replaces saves nothing."""
-    workspace = await given_workspace(engine)
     contacts = [
         NewRecipient(phone_number=f"+1415555{n:04d}", first_name=name) for n, name in enumerate(("A", "A", "я"))
     ]
@@ -218,9 +217,8 @@ async def test_what_costs_ucs2_is_named_with_what_it_would_save(engine: Outreach
 
 
 @pytest.mark.virtual_time
-async def test_replaced_characters_are_counted_and_shown(engine: Outreach) -> None:
+async def test_replaced_characters_are_counted_and_shown(engine: Outreach, workspace: Workspace) -> None:
     """What the switch saves is the same before it is on; a name that GSM-7 lacks keeps its text as it is written."""
-    workspace = await given_workspace(engine)
     names = ("A", "B\u2019s", "\u0142", "\u00e9")
     contacts = [NewRecipient(phone_number=f"+1415555{n:04d}", first_name=name) for n, name in enumerate(names, 1000)]
     campaign = await given_campaign(engine, workspace, contacts, body="{{first_name}} \u2013 " + "b" * 80)
@@ -238,9 +236,8 @@ async def test_replaced_characters_are_counted_and_shown(engine: Outreach) -> No
 
 
 @pytest.mark.virtual_time
-async def test_each_message_of_a_flow_has_its_replaced_characters(engine: Outreach) -> None:
+async def test_each_message_of_a_flow_has_its_replaced_characters(engine: Outreach, workspace: Workspace) -> None:
     """A contact counts once; at most five texts are shown, and the switch lets a text fit under the segment cap."""
-    workspace = await given_workspace(engine)
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     sent = [FlowStep(kind="send", body=body) for body in ("Plain", "It\u2019s " + "b" * 80, "\u2026")]
     steps = (sent[0], FlowStep(kind="wait", wait_minutes=5), *sent[1:])
@@ -273,9 +270,8 @@ async def test_the_frequency_cap_holds_back_and_does_not_leave_out(engine: Outre
 
 
 @pytest.mark.virtual_time
-async def test_the_cost_is_by_country_and_carrier(engine: Outreach) -> None:
+async def test_the_cost_is_by_country_and_carrier(engine: Outreach, workspace: Workspace) -> None:
     """The most particular price counts, and what has none is counted apart."""
-    workspace = await given_workspace(engine)
     contacts = [NewRecipient(phone_number=phone) for phone in PHONES[:7]]
     campaign = await given_campaign(engine, workspace, contacts, body="Hi")
     told = await engine.campaigns.preflight(workspace.id, campaign.id)
@@ -303,9 +299,8 @@ async def test_the_cost_is_by_country_and_carrier(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_calling_campaign_is_reported_too(engine: Outreach) -> None:
+async def test_a_calling_campaign_is_reported_too(engine: Outreach, workspace: Workspace) -> None:
     """Without texts, with the placeholders of its agent, and by the minute."""
-    workspace = await given_workspace(engine)
     agent = await engine.agents.create(
         workspace.id,
         NewAgent(name="Ada", provider="simulator", direction="outbound", placeholders=["first_name", "plan"]),
@@ -328,9 +323,8 @@ async def test_a_calling_campaign_is_reported_too(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_prices_are_checked(engine: Outreach) -> None:
+async def test_prices_are_checked(engine: Outreach, workspace: Workspace) -> None:
     """Each place is named, first of what is wrong by itself, and nothing is changed."""
-    workspace = await given_workspace(engine)
     wrong = (
         Price(kind="fax", amount=Decimal(1)),  # type: ignore[arg-type]
         Price(kind="sms", amount=Decimal("-1")),
@@ -360,9 +354,8 @@ async def test_prices_are_checked(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_holidays_count_for_the_time_of_the_turn(engine: Outreach) -> None:
+async def test_holidays_count_for_the_time_of_the_turn(engine: Outreach, workspace: Workspace) -> None:
     """A campaign that is closed today has its first turn tomorrow."""
-    workspace = await given_workspace(engine)
     today = clock_of_loop().now().date()
     away = tuple(Holiday(date=today + timedelta(days=n), name="", enabled=True) for n in (-1, 0))
     campaign = await given_campaign(engine, workspace, 1, holidays=HolidayCalendar(country=None, holidays=away))

@@ -273,9 +273,8 @@ async def test_flow_steps_and_follow_ups_come_from_the_number_that_a_contact_kno
     assert abs(took - forecast) < took / 10
 
 
-async def test_a_pool_is_named_by_the_creation_or_a_change(engine: Outreach) -> None:
+async def test_a_pool_is_named_by_the_creation_or_a_change(engine: Outreach, workspace: Workspace) -> None:
     """Its first number is the campaign's; a pool of one is that number."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, from_number=None, from_numbers=POOL)
     assert (campaign.status, campaign.from_number, campaign.from_numbers) == ("ready", FIRST, POOL)
 
@@ -339,10 +338,9 @@ async def test_each_number_of_a_pool_is_looked_at_before_the_start(engine: Outre
     ],
 )
 async def test_a_messaging_service_belongs_to_its_carrier(
-    engine: Outreach, sender: str, carrier: Any, words: str | None
+    engine: Outreach, workspace: Workspace, sender: str, carrier: Any, words: str | None
 ) -> None:
     """Vonage has none."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, from_number=sender, carrier=carrier)
     found = await engine.campaigns.start_warnings(workspace.id, campaign.id)
     assert [words in one.message for one in found if words] == ([True] if words else [])
@@ -370,9 +368,8 @@ async def test_a_reply_tells_the_number_of_a_messaging_service(storage: Storage)
     assert again.from_number == THIRD
 
 
-async def test_an_answer_goes_from_the_number_that_the_contact_wrote_to(engine: Outreach) -> None:
+async def test_an_answer_goes_from_the_number_that_the_contact_wrote_to(engine: Outreach, workspace: Workspace) -> None:
     """Otherwise from the first number of the workspace."""
-    workspace = await given_workspace(engine)
     for phone in POOL:
         await engine.numbers.create(workspace.id, NewNumber(phone=phone, carrier="twilio"))
     to = "+14155550000"

@@ -29,6 +29,7 @@ from outreach import (
     NotFound,
     Outreach,
     SmsSettingsUpdate,
+    Workspace,
     WorkspaceMode,
     WorkspaceStatus,
     WorkspaceUpdate,
@@ -54,9 +55,8 @@ from tests.engine.rig import WatchedStorage, contacts, given_campaign, given_wor
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_a_key_has_the_scopes_that_it_was_created_with(engine: Outreach) -> None:
+async def test_a_key_has_the_scopes_that_it_was_created_with(engine: Outreach, workspace: Workspace) -> None:
     """Without any it sends, as keys did before there were scopes."""
-    workspace = await given_workspace(engine)
     plain = await engine.api_keys.create(workspace.id)
     wide = await engine.api_keys.create(workspace.id, scopes=["read", "send", "read"])
     assert (await engine.api_keys.authenticate(plain.api_key)).scopes == ("send",)
@@ -69,9 +69,8 @@ async def test_a_key_has_the_scopes_that_it_was_created_with(engine: Outreach) -
         assert refused.value.details[0].path == path
 
 
-async def test_a_key_says_who_made_it_and_when_it_was_last_used(engine: Outreach) -> None:
+async def test_a_key_says_who_made_it_and_when_it_was_last_used(engine: Outreach, workspace: Workspace) -> None:
     """The last use to the hour; that of a revoked key stays."""
-    workspace = await given_workspace(engine)
     made = await engine.api_keys.create(workspace.id, actor="user:ann")
 
     async def key() -> ApiKey:
@@ -206,9 +205,8 @@ async def test_a_workspace_out_of_its_bounds_is_refused(engine: Outreach, fields
     assert [detail.path for detail in caught.value.details] == [path]
 
 
-async def test_who_did_what_is_kept(engine: Outreach) -> None:
+async def test_who_did_what_is_kept(engine: Outreach, workspace: Workspace) -> None:
     """docs/rules.md#audit-trail: an audit trail, newest first, of one workspace or of all."""
-    workspace = await given_workspace(engine)
     await engine.workspaces.update(workspace.id, WorkspaceUpdate(name="New"), actor="cli:ann")
     other = await given_workspace(engine)
     entries = await engine.audit.list(workspace.id)
@@ -238,10 +236,9 @@ async def test_who_did_what_is_kept(engine: Outreach) -> None:
     ],
 )
 async def test_settings_out_of_their_bounds_change_nothing(
-    engine: Outreach, change: dict[str, Any], paths: list[str]
+    engine: Outreach, workspace: Workspace, change: dict[str, Any], paths: list[str]
 ) -> None:
     """docs/interface.md#2.4 and #4.4: out-of-range values are rejected, every place is named, nothing is changed."""
-    workspace = await given_workspace(engine)
     before = await engine.sms_settings.get(workspace.id)
     with pytest.raises(InvalidRequest) as caught:
         await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(**change))
@@ -249,9 +246,8 @@ async def test_settings_out_of_their_bounds_change_nothing(
     assert await engine.sms_settings.get(workspace.id) == before
 
 
-async def test_the_settings_before_any_change_and_at_their_bounds(engine: Outreach) -> None:
+async def test_the_settings_before_any_change_and_at_their_bounds(engine: Outreach, workspace: Workspace) -> None:
     """docs/interface.md#2.4, #settings: the bounds themselves are allowed."""
-    workspace = await given_workspace(engine)
     fresh = await engine.sms_settings.get(workspace.id)
     assert (fresh.footer_enabled, fresh.footer_text, fresh.max_segments) == (True, "Reply STOP to opt out", 5)
     assert (fresh.retry_enabled, fresh.retry_max_attempts, fresh.retry_delay_minutes) == (False, 3, 15)
@@ -266,9 +262,8 @@ async def test_the_settings_before_any_change_and_at_their_bounds(engine: Outrea
     assert (changed.footer_text, changed.custom_variables) == ("é" * 120, ("x" * 40, "_9"))
 
 
-async def test_changes_of_different_settings_at_once_are_all_kept(engine: Outreach) -> None:
+async def test_changes_of_different_settings_at_once_are_all_kept(engine: Outreach, workspace: Workspace) -> None:
     """PATCHes that come together each change their own fields."""
-    workspace = await given_workspace(engine)
     changes = [
         SmsSettingsUpdate(footer_enabled=False),
         SmsSettingsUpdate(footer_text="Bye"),
@@ -287,9 +282,8 @@ async def test_changes_of_different_settings_at_once_are_all_kept(engine: Outrea
     assert after.revision == len(changes)
 
 
-async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> None:
+async def test_the_register_normalises_merges_and_lists(engine: Outreach, workspace: Workspace) -> None:
     """docs/interface.md#same-number and #register."""
-    workspace = await given_workspace(engine)
     added = await engine.unsubscribes.add(workspace.id, "(415) 555-0102", "14155550103", scope="sms", evidence="STOP")
     assert [entry.phone for entry in added] == ["+14155550102", "+14155550103"]
     (grown,) = await engine.unsubscribes.add(workspace.id, "+1 415 555 0102", scope="call")
@@ -410,9 +404,8 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
         await engine.trunks.get(workspace.id, trunk.id)
 
 
-async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -> None:
+async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach, workspace: Workspace) -> None:
     """A message needs the policy that leaves it, and a call has a length that every provider takes."""
-    workspace = await given_workspace(engine)
 
     async def make(**fields: Any) -> Agent:
         return await engine.agents.create(workspace.id, NewAgent(name="Ada", **fields))
@@ -436,9 +429,8 @@ async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -
     assert len(await engine.agents.list(workspace.id)) == 1
 
 
-async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreach) -> None:
+async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreach, workspace: Workspace) -> None:
     """docs/interface.md#register: a scope that stops no channel would let a stopped number be contacted."""
-    workspace = await given_workspace(engine)
     unknown: Any = "unknown"
 
     async def rows() -> AsyncIterator[str]:
@@ -458,9 +450,8 @@ async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreac
 
 
 @pytest.mark.parametrize("blank", ["", " \n"])
-async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach, blank: str) -> None:
+async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach, workspace: Workspace, blank: str) -> None:
     """docs/states.md#campaigns: draft <-> ready by update; docs/interface.md#3: what makes it ready."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, 1, from_number=blank, body="")
     assert (campaign.status, campaign.from_number) == ("draft", None)
 
@@ -483,9 +474,8 @@ async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach, blank: 
         await update(from_number="+14155550198")
 
 
-async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach) -> None:
+async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach, workspace: Workspace) -> None:
     """docs/rules.md#loading: all of a campaign and its contacts, or nothing."""
-    workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, *(f"+1415555000{n}" for n in range(3)))
     bad_row = [*contacts(2500, first=10), NewRecipient(phone_number="")]
 
@@ -508,9 +498,8 @@ async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach
     await _nothing(engine, workspace.id)
 
 
-async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> None:
+async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach, workspace: Workspace) -> None:
     """A client that goes away in the middle of a load leaves no campaign and no recipient."""
-    workspace = await given_workspace(engine)
     half_way = anyio.Event()
 
     async def endless() -> AsyncIterator[NewRecipient]:

@@ -47,10 +47,9 @@ async def status_of(engine: Outreach, workspace: Workspace, campaign_id: str) ->
     ],
 )
 async def test_an_agent_that_may_call_makes_its_drafts_ready(
-    engine: Outreach, lacking: dict[str, str], fixed: AgentUpdate
+    engine: Outreach, workspace: Workspace, lacking: dict[str, str], fixed: AgentUpdate
 ) -> None:
     """docs/interface.md#campaigns: ready when its agent is active and may call out."""
-    workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", **lacking))  # type: ignore[arg-type]
     other = await engine.agents.create(workspace.id, NewAgent(name="Bob", is_active=False))
     mine = await given_calls(engine, workspace, agent.id)
@@ -72,9 +71,9 @@ async def test_an_agent_that_may_call_makes_its_drafts_ready(
 
 async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_have_not_started(
     engine: Outreach,
+    workspace: Workspace,
 ) -> None:
     """And ready ones again as it may; what has started, or is over, keeps its state."""
-    workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     ready, active, over = [await given_calls(engine, workspace, agent.id) for _ in range(3)]
     await engine.campaigns.start(workspace.id, active)
@@ -88,10 +87,9 @@ async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_ha
 
 @pytest.mark.parametrize(("before", "after", "status"), [(False, True, "ready"), (True, False, "draft")])
 async def test_an_agents_change_while_a_campaign_is_loaded_counts(
-    engine: Outreach, before: bool, after: bool, status: str
+    engine: Outreach, workspace: Workspace, before: bool, after: bool, status: str
 ) -> None:
     """The state of a new campaign is that of its agent when it becomes visible."""
-    workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", is_active=before))
 
     async def people() -> AsyncIterator[NewRecipient]:

@@ -143,9 +143,8 @@ async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorag
         assert (await engine.status()).severity is None
 
 
-async def test_a_workspace_in_which_nothing_happens(engine: Outreach, storage: Storage) -> None:
+async def test_a_workspace_in_which_nothing_happens(engine: Outreach, workspace: Workspace, storage: Storage) -> None:
     """A workspace in which nothing happens, while somebody dispatches."""
-    workspace = await given_workspace(engine)
     assert (await engine.status(workspace.id)).severity == "warning"
     await storage.write(lambda tx: beat(tx, NOON))
     found = await engine.status(workspace.id)
@@ -308,10 +307,9 @@ async def test_what_is_due_and_waits_is_the_lag(engine: Outreach, storage: Stora
 
 @pytest.mark.parametrize("written", ["+14155550199", "(415) 555-0199"])
 async def test_who_waits_for_a_turn_of_the_number_is_no_lag(
-    engine: Outreach, storage: Storage, clock: ManualClock, written: str
+    engine: Outreach, workspace: Workspace, storage: Storage, clock: ManualClock, written: str
 ) -> None:
     """Campaigns that send from one number share its turns, however each of them writes it."""
-    workspace = await given_workspace(engine)
     await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199", carrier="twilio", rate_per_minute=1))
     await start_campaign(engine, workspace, from_number=written)
     await storage.write(lambda tx: tx.runs.put_sender_slot(workspace.id, "+14155550199", NOON + HOUR))
@@ -388,10 +386,9 @@ async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: Ope
 
 
 async def test_calls_are_behind_only_while_there_is_a_place_for_another(
-    engine: Outreach, storage: Storage, clock: ManualClock
+    engine: Outreach, workspace: Workspace, storage: Storage, clock: ManualClock
 ) -> None:
     """As many as may be under way at a time are no lag, however long they last."""
-    workspace = await given_workspace(engine)
     agent = await given_agent(engine, workspace)
     new = NewCallCampaign(name="Calls", agent_id=agent, batch_concurrency=1)
     people = [{"phone_number": f"+1415555010{last}"} for last in range(3)]

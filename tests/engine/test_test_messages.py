@@ -17,6 +17,7 @@ from outreach import (
     NewRecipient,
     NotFound,
     Outreach,
+    Workspace,
 )
 from outreach.errors import RecipientUnsubscribed
 from outreach.models import BusinessHours, NewTestMessage, TimeWindow, WorkspaceUpdate
@@ -78,9 +79,8 @@ async def test_it_has_the_plain_characters_that_the_contact_gets() -> None:
         assert (await engine.campaigns.get(workspace.id, campaign.id)).body == body
 
 
-async def test_the_register_holds_for_it(engine: Outreach) -> None:
+async def test_the_register_holds_for_it(engine: Outreach, workspace: Workspace) -> None:
     """Of the number that it goes to, not of the contact."""
-    workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, [ANA])
     await engine.unsubscribes.add(workspace.id, ANA.phone_number)
     await engine.messages.send_test(workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE))
@@ -118,9 +118,8 @@ async def test_hours_hold_for_it_unless_it_is_asked_otherwise(contact_hours: boo
         assert sent.status == "queued"
 
 
-async def test_any_message_of_a_flow_can_be_tried(engine: Outreach) -> None:
+async def test_any_message_of_a_flow_can_be_tried(engine: Outreach, workspace: Workspace) -> None:
     """Counted from 1, waits left out."""
-    workspace = await given_workspace(engine)
     steps = (
         FlowStep(kind="send", body="One"),
         FlowStep(kind="wait", wait_minutes=5),
@@ -143,9 +142,8 @@ async def test_any_message_of_a_flow_can_be_tried(engine: Outreach) -> None:
         )
 
 
-async def test_what_cannot_be_sent_is_said(engine: Outreach) -> None:
+async def test_what_cannot_be_sent_is_said(engine: Outreach, workspace: Workspace) -> None:
     """An empty text, one over the cap, a contact that is not there, a number that is none, and calls."""
-    workspace = await given_workspace(engine)
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     nobody = NewRecipient(phone_number="+14155550102")
     long = NewRecipient(phone_number="not a number", first_name="x" * 200)

@@ -9,6 +9,7 @@ import pytest
 
 from outreach import InvalidRequest, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, NotFound, Outreach
 from outreach.models import Unsubscribe, UnsubscribeImport, UnsubscribeUndo
+from outreach.models.workspace import Workspace
 from tests.engine.rig import given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -39,9 +40,8 @@ async def register(engine: Outreach, workspace_id: str) -> dict[str, str | None]
     return {entry.phone: entry.evidence async for entry in engine.unsubscribes.iter_all(workspace_id)}
 
 
-async def test_an_entry_names_its_import_with_file_and_row(engine: Outreach) -> None:
+async def test_an_entry_names_its_import_with_file_and_row(engine: Outreach, workspace: Workspace) -> None:
     """Rows count from 1, or carry their own number."""
-    workspace = await given_workspace(engine)
     named = await load(engine, workspace.id, (7, ANN), (9, BEN), (10, BEN), file_name="stop: list.csv")
     plain = await load(engine, workspace.id, "no number", CLEO)
     assert (named.added, named.known, plain.added, plain.rejected) == (3, 1, 1, ((1, "no number"),))
@@ -52,9 +52,8 @@ async def test_an_entry_names_its_import_with_file_and_row(engine: Outreach) -> 
     }
 
 
-async def test_an_import_refuses_the_workspaces_own_numbers(engine: Outreach) -> None:
+async def test_an_import_refuses_the_workspaces_own_numbers(engine: Outreach, workspace: Workspace) -> None:
     """A column of senders was read for the recipients."""
-    workspace = await given_workspace(engine)
     own = await engine.numbers.create(workspace.id, NewNumber(phone="+14155550188"))
     await engine.numbers.create(workspace.id, NewNumber(phone="+525512345678"))
     other_spelling = "+5215512345678"
@@ -79,9 +78,8 @@ async def test_one_number_alone_is_refused_if_it_is_the_workspaces_own(engine: O
     assert set(await register(engine, other.id)) == {"+525512345678"}
 
 
-async def test_the_address_of_a_message_names_its_number(engine: Outreach) -> None:
+async def test_the_address_of_a_message_names_its_number(engine: Outreach, workspace: Workspace) -> None:
     """The digits of another channel are international; those of its ids are no numbers."""
-    workspace = await given_workspace(engine)
     done = await load(engine, workspace.id, f"whatsapp:{ANN}", f"RCS: {BEN[1:]}", "messenger:14155550104", "rcs:agent")
     assert (done.added, [row for row, _ in done.rejected]) == (2, [3, 4])
     (added,) = await engine.unsubscribes.add(workspace.id, f"whatsapp:{CLEO}")
@@ -159,9 +157,8 @@ async def test_undo_keeps_a_number_of_another_import_until_that_is_undone_too(en
 
 
 @pytest.mark.parametrize("turn", [1, -1], ids=["the first is undone", "the second is undone"])
-async def test_each_import_keeps_its_file_and_row(engine: Outreach, turn: int) -> None:
+async def test_each_import_keeps_its_file_and_row(engine: Outreach, workspace: Workspace, turn: int) -> None:
     """While both stand, and when either is taken back, whatever the files are called."""
-    workspace = await given_workspace(engine)
     first = await load(engine, workspace.id, (2, ANN), file_name="a; import x: 1.csv")
     second = await load(engine, workspace.id, (5, ANN), (6, ANN), file_name=f"also import {first.id}: b.csv")
     places = {
@@ -214,9 +211,8 @@ async def test_an_import_is_added_to_what_another_source_says(engine: Outreach, 
     assert before is None or left == before
 
 
-async def test_an_import_is_added_to_an_entry_without_evidence(engine: Outreach) -> None:
+async def test_an_import_is_added_to_an_entry_without_evidence(engine: Outreach, workspace: Workspace) -> None:
     """An operator need not say why."""
-    workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, ANN)
     before = await entry_of(engine, workspace.id, ANN)
     done = await load(engine, workspace.id, (2, ANN), file_name="a.csv")
@@ -227,10 +223,9 @@ async def test_an_import_is_added_to_an_entry_without_evidence(engine: Outreach)
 
 @pytest.mark.parametrize("file_name", ["list.csv", "n" * 200])
 async def test_the_evidence_of_an_import_stays_short_however_often_it_is_confirmed(
-    engine: Outreach, file_name: str
+    engine: Outreach, workspace: Workspace, file_name: str
 ) -> None:
     """A list that is loaded every night names the first and the newest of its imports, and the number then stays."""
-    workspace = await given_workspace(engine)
     first = await load(engine, workspace.id, ANN, file_name=file_name)
     await engine.unsubscribes.add(workspace.id, ANN)
     imports = [await load(engine, workspace.id, (n, ANN), file_name=file_name) for n in range(20)]
