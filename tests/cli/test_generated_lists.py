@@ -10,7 +10,7 @@ import attrs
 import orjson
 import phonenumbers
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
@@ -120,6 +120,7 @@ def _rows_of(rejects: Rejects) -> set[int]:
 
 
 @pytest.mark.parametrize("program", WRITERS)
+@settings(max_examples=15)
 @given(people=people())
 def test_each_person_of_a_list_is_taken_or_refused_by_row(program: str, people: People) -> None:
     """In both imports, whatever program wrote it: nobody else is taken, and nobody is lost in silence."""
@@ -133,6 +134,7 @@ def test_each_person_of_a_list_is_taken_or_refused_by_row(program: str, people: 
 
 
 @pytest.mark.parametrize("program", WRITERS)
+@settings(max_examples=15)
 @given(people=people(names=_UNKNOWN))
 def test_a_list_with_a_phone_column_of_an_unknown_name_is_refused(program: str, people: People) -> None:
     """And read where --map names it, by name or by number."""
@@ -145,6 +147,7 @@ def test_a_list_with_a_phone_column_of_an_unknown_name_is_refused(program: str, 
 
 
 @pytest.mark.parametrize("program", WRITERS)
+@settings(max_examples=15)
 @given(people=people(), numbered=st.booleans())
 def test_a_list_without_a_header_is_read_where_one_column_has_numbers(
     program: str, people: People, numbered: bool

@@ -83,14 +83,18 @@ def test_systemd_is_notified_when_serve_is_ready_alive_and_stopping(start: Start
     assert process.wait() == 0
 
 
+@pytest.mark.parametrize("manager", ["path"], indirect=True)
 @pytest.mark.parametrize("variables", [{}, {"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}])
-def test_a_watchdog_that_nobody_asked_for_is_not_fed(start: Start, manager: Manager, variables: dict[str, str]) -> None:
+def test_a_watchdog_that_nobody_asked_for_is_not_fed(
+    manager: Manager, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
     """Nor one of another process."""
-    process = start("serve", "--port", "0", NOTIFY_SOCKET=manager.address, **variables)
-    assert manager.hears().startswith("READY=1")
-    process.signal(signal.SIGTERM)
+    for name, value in (variables | {"NOTIFY_SOCKET": manager.address}).items():
+        monkeypatch.setenv(name, value)
+    service_manager = ServiceManager.of_environment()
+    service_manager.alive()
+    service_manager.stopping()
     assert manager.hears().startswith("STOPPING=1")
-    assert process.wait() == 0
 
 
 @pytest.mark.soak("waits until the heartbeat is late")

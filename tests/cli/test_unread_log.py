@@ -56,8 +56,7 @@ async def until_sent(database: str, campaign: Campaign, url: str) -> None:
 
 
 @pytest.mark.turn(2, "fills the pipe of a log, which takes seconds")
-@pytest.mark.parametrize("form", ["text", "json"])
-@pytest.mark.parametrize("command", ["serve", "worker"])
+@pytest.mark.parametrize(("command", "form"), [("serve", "text"), ("worker", "json")])
 def test_it_sends_and_answers_and_ends(database: str, command: str, form: str) -> None:
     """With a pipe that is full from the beginning, of which no byte is ever read."""
     campaign = anyio.run(given_started_campaign, database)

@@ -424,12 +424,12 @@ async def _add_until_the_second_slice(rig: Rig, campaign: Campaign) -> None:
 
 
 async def test_parts_added_over_kills_are_there_once(storage: Storage) -> None:
-    """Fifty parts to a running campaign, ten of which die at some write: counters equal a recount, nobody twice."""
+    """Thirty parts to a running campaign, six of which die at some write: counters equal a recount, nobody twice."""
     drawn = random.Random(28)
     async with dispatching(storage, config=SMALL) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await start_campaign(rig.engine, workspace, 3, stay_open=True)
-        for part in range(50):
+        for part in range(30):
             more = contacts(drawn.choice([4, 25]), first=100 + 30 * part)
             dies_after = rig.storage.writes + drawn.randrange(8) if part % 5 == 0 else None
 

@@ -430,7 +430,7 @@ async def test_a_voicemail_that_got_the_message_is_not_called_again_in_the_forec
             ),
         )
         new = NewCallCampaign(name="Calls", agent_id=made.id, batch_concurrency=5, retry_voicemail=again)
-        contacts = [NewRecipient(phone_number=f"+1212555{n:04d}") for n in range(100, 250)]
+        contacts = [NewRecipient(phone_number=f"+1212555{n:04d}") for n in range(100, 200)]
         campaign = (await engine.campaigns.create_call(workspace.id, new, contacts)).campaign
         await engine.campaigns.start(workspace.id, campaign.id)
         await voice.wait_for_requests(35, timeout_seconds=600)
@@ -438,7 +438,7 @@ async def test_a_voicemail_that_got_the_message_is_not_called_again_in_the_forec
         done = await completes(engine, campaign)
         assert "answer_rate" in told.measured
         assert told.assumptions.answer_rate == rate
-        assert len(voice.requests) == (150 if rate else 300)
+        assert len(voice.requests) == (100 if rate else 200)
     assert_close(told, done, 0.1, 10.0)
 
 
