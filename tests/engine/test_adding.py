@@ -38,6 +38,7 @@ from tests.engine.rig import (
     given_workspace,
     people,
     reaches,
+    sending,
     start_campaign,
     until,
 )
@@ -79,10 +80,10 @@ async def states(engine: Outreach, campaign: Campaign) -> list[tuple[int, str, s
 @pytest.mark.parametrize("count", [4, 35])
 async def test_added_contacts_of_a_running_campaign_are_contacted(storage: Storage, count: int) -> None:
     """In one transaction or in slices: each gets one message, and the campaign then completes."""
-    async with dispatching(storage, config=SMALL) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await start_campaign(rig.engine, workspace, 200)
-        added = await rig.engine.campaigns.add_recipients(workspace.id, campaign.id, contacts(count, first=500))
+    async with sending(storage, 200, config=SMALL) as (rig, campaign):
+        added = await rig.engine.campaigns.add_recipients(
+            campaign.workspace_id, campaign.id, contacts(count, first=500)
+        )
         assert added == RecipientsAdded(campaign_id=campaign.id, added=count, skipped=0, opted_out_excluded=0)
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters == Counters(total=200 + count, completed=200 + count, successful=200 + count)
@@ -291,10 +292,8 @@ async def test_the_history_of_an_added_contact_begins_when_it_was_added(writing:
 
 async def test_a_campaign_that_stays_open_completes_only_once_it_is_closed(storage: Storage) -> None:
     """Nothing is open for a while, and then somebody signs up."""
-    async with dispatching(storage, config=CALM) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await start_campaign(rig.engine, workspace, 2, stay_open=True)
-        campaigns, names = rig.engine.campaigns, (workspace.id, campaign.id)
+    async with sending(storage, 2, config=CALM, stay_open=True) as (rig, campaign):
+        campaigns, names = rig.engine.campaigns, (campaign.workspace_id, campaign.id)
 
         async def idle() -> bool:
             return (await campaigns.get(*names)).counters.open == 0
@@ -314,10 +313,8 @@ async def test_a_campaign_that_stays_open_completes_only_once_it_is_closed(stora
 
 async def test_a_closed_campaign_completes_with_its_last_contact(storage: Storage) -> None:
     """Closing stops nothing."""
-    async with dispatching(storage, config=SMALL) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await start_campaign(rig.engine, workspace, 50, stay_open=True)
-        closed = await rig.engine.campaigns.close(workspace.id, campaign.id)
+    async with sending(storage, 50, config=SMALL, stay_open=True) as (rig, campaign):
+        closed = await rig.engine.campaigns.close(campaign.workspace_id, campaign.id)
         assert closed.status is S.ACTIVE
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters.completed == 50
@@ -325,10 +322,8 @@ async def test_a_closed_campaign_completes_with_its_last_contact(storage: Storag
 
 async def test_an_update_can_let_a_campaign_stay_open_or_not(storage: Storage) -> None:
     """Once it need not stay open, one with nothing open completes at once."""
-    async with dispatching(storage, config=CALM) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await start_campaign(rig.engine, workspace, 20)
-        campaigns, names = rig.engine.campaigns, (workspace.id, campaign.id)
+    async with sending(storage, 20, config=CALM) as (rig, campaign):
+        campaigns, names = rig.engine.campaigns, (campaign.workspace_id, campaign.id)
         assert (await campaigns.update(*names, CampaignUpdate(stay_open=True))).stay_open
 
         async def idle() -> bool:
@@ -397,14 +392,12 @@ async def test_a_load_that_dies_leaves_no_half(open_storage: OpenStorage, writes
 
 async def test_a_dispatcher_moves_what_a_dead_process_left(open_storage: OpenStorage) -> None:
     """Until then the campaign does not complete, though nothing of it is open."""
-    async with dispatching(open_storage(clock_of_loop()), config=CALM) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await start_campaign(rig.engine, workspace, 1, stay_open=True)
+    async with sending(open_storage(clock_of_loop()), 1, config=CALM, stay_open=True) as (rig, campaign):
         with pytest.raises(StorageError, match="killed"):
             await _add_until_the_second_slice(rig, campaign)
         # Long enough for all that was moved to be contacted.
         await anyio.sleep(30)
-        assert (await rig.engine.campaigns.close(workspace.id, campaign.id)).status is S.ACTIVE
+        assert (await rig.engine.campaigns.close(campaign.workspace_id, campaign.id)).status is S.ACTIVE
         await anyio.sleep(300)
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters.completed == 36
@@ -426,9 +419,7 @@ async def _add_until_the_second_slice(rig: Rig, campaign: Campaign) -> None:
 async def test_parts_added_over_kills_are_there_once(storage: Storage) -> None:
     """Thirty parts to a running campaign, six of which die at some write: counters equal a recount, nobody twice."""
     drawn = random.Random(28)
-    async with dispatching(storage, config=SMALL) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await start_campaign(rig.engine, workspace, 3, stay_open=True)
+    async with sending(storage, 3, config=SMALL, stay_open=True) as (rig, campaign):
         for part in range(30):
             more = contacts(drawn.choice([4, 25]), first=100 + 30 * part)
             dies_after = rig.storage.writes + drawn.randrange(8) if part % 5 == 0 else None
@@ -441,7 +432,7 @@ async def test_parts_added_over_kills_are_there_once(storage: Storage) -> None:
             added = await _until_added(rig, campaign, more, key=f"part-{part}")
             assert (added.added, added.skipped) == (len(more), 0)
             rig.storage.before_write = lambda: None
-        await rig.engine.campaigns.close(workspace.id, campaign.id)
+        await rig.engine.campaigns.close(campaign.workspace_id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         phones = [one.phone for one in await people(rig.engine, campaign)]
         assert len(set(phones)) == len(phones)

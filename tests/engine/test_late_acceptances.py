@@ -7,7 +7,7 @@ from outreach.models.settings import SmsSettingsUpdate
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches
+from tests.engine.rig import QUICK, people, reaches, sending
 
 pytestmark = pytest.mark.virtual_time
 
@@ -22,11 +22,9 @@ async def test_a_campaign_whose_receipts_never_come_ends_when_they_have_been_wai
     docs/delivery-contract.md#rule-13.
     """
     carrier = ScriptedCarrier([accept(seconds=0.4)] * 3)
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=HASTY) as rig:
-        workspace = await given_workspace(rig.engine)
-        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
-        campaign = await given_campaign(rig.engine, workspace)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(
+        open_storage(clock_of_loop()), carrier=carrier, config=HASTY, settings=SmsSettingsUpdate(retry_enabled=True)
+    ) as (rig, campaign):
         done = await reaches(rig.engine, campaign, "completed")
         assert {(one.status, one.reason) for one in await people(rig.engine, campaign)} == {("completed", "no_receipt")}
     assert done.counters.successful == 3

@@ -211,10 +211,7 @@ async def test_nothing_is_sent_while_the_note_cannot_be_written(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing would show that the database was set back. One line says so, and it goes on by itself."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 20, rate_per_minute=60)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 20, rate_per_minute=60) as (rig, campaign):
         await rig.carrier.wait_for_requests(2)
 
         def refuse_note(mark: object, *, ended: bool = False) -> None:

@@ -38,7 +38,17 @@ from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, Step, acce
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
 from tests.engine.calling import event, hear
-from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, reported
+from tests.engine.rig import (
+    Rig,
+    contacts,
+    dispatching,
+    given_campaign,
+    given_workspace,
+    people,
+    reaches,
+    reported,
+    sending,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -156,16 +166,13 @@ async def check_moments(databases: Databases, count: int, moments: int) -> None:
         return accept(seconds=SLOW) if len(carrier.requests) < lost_at else not_sent()
 
     carrier.script(script)
-    async with dispatching(databases.open("original"), carrier=carrier, config=CONFIG) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, count)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(databases.open("original"), count, carrier=carrier, config=CONFIG) as (rig, campaign):
         for moment in range(moments):
             await carrier.wait_for_requests(1 + moment * lost_at // moments, timeout_seconds=24 * 3600)
             databases.copy("original", f"moment-{moment}")
         await carrier.wait_for_requests(lost_at, timeout_seconds=24 * 3600)
         databases.copy("original", "replaced")
-        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+        await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
     before = phones_of(carrier.reached)
     assert len(before) == before.total() == lost_at
     # The lease of the lost server ends.
@@ -175,7 +182,7 @@ async def check_moments(databases: Databases, count: int, moments: int) -> None:
             with same_carrier(carrier) as after:
                 async with dispatching(databases.open(f"moment-{moment}"), carrier=after, config=CONFIG) as rig:
                     await paused(rig, campaign)
-                    named: Any = {"workspace_id": workspace.id, "campaign_id": campaign.id, "actor": "test"}
+                    named: Any = {"workspace_id": campaign.workspace_id, "campaign_id": campaign.id, "actor": "test"}
                     shown = await take_over(rig.engine, replaced, **named, dry_run=True)
                     new = await requested(replaced, campaign) - await requested(rig.engine, campaign)
                     assert len(new) <= shown.contacts <= len(new) + ON_THEIR_WAY
