@@ -164,14 +164,16 @@ async def dispatching(
                 await dispatcher.stop(grace_seconds=config.stop_grace_seconds)
 
 
-async def until(condition: Callable[[], Any], *, timeout_seconds: float = 30.0) -> Any:
-    """Wait until an asynchronous condition gives something true, and return that.
+async def until(
+    read: Callable[[], Awaitable[T]], holds: Callable[[T], object] = bool, *, timeout_seconds: float = 30.0
+) -> Any:
+    """Read again and again until a condition holds of the result, by default that it is true, and return the result.
 
     Raises:
         TimeoutError: It never did.
     """
     with anyio.fail_after(timeout_seconds):
-        while not (result := await condition()):  # noqa: ASYNC110 - it is asked of a database
+        while not holds(result := await read()):  # noqa: ASYNC110 - it is asked of a database
             await anyio.sleep(0.02)
     return result
 

@@ -123,7 +123,7 @@ async def test_what_another_account_does_not_find_was_perhaps_sent_by_the_one_be
 
     docs/delivery-contract.md#rule-6.
     """
-    fake.carrier = taken = ScriptedCarrier([drop()])
+    fake.carrier = ScriptedCarrier([drop()])
     # Looked up once when it cannot be on its way any more, and ended soon after.
     seldom = {"change_poll_seconds": 1.0, "heartbeat_interval_seconds": 2.0, "reconcile_interval_seconds": 5.0}
     waits = {"reconcile_delay_seconds": 60.0, "reconcile_retry_seconds": 20.0, "reconcile_deadline_seconds": 90.0}
@@ -131,23 +131,19 @@ async def test_what_another_account_does_not_find_was_perhaps_sent_by_the_one_be
         account = await engine.accounts.connect(workspace, "twilio", CREDENTIALS)
         campaign = await start_campaign(engine, await engine.workspaces.get(workspace), 1)
 
-        async def state_of_first() -> DispatchState:
-            first, *_ = await engine.campaigns.list_dispatches(workspace, campaign.id, 0)
-            return first.state
+        async def states() -> list[DispatchState]:
+            return [one.state for one in await engine.campaigns.list_dispatches(workspace, campaign.id, 0)]
 
-        async def is_unknown() -> bool:
-            return len(taken.requests) == 1 and await state_of_first() is DispatchState.UNKNOWN
-
-        await until(is_unknown)
+        await until(states, lambda found: found == [DispatchState.UNKNOWN])
         fake.carrier = ScriptedCarrier(look_up="authoritative")
         if anew:
             await engine.accounts.remove(workspace, account.id)
         await engine.accounts.connect(workspace, "twilio", {**CREDENTIALS, "account": "AC2"})
 
         with anyio.fail_after(600):
-            while await state_of_first() is DispatchState.UNKNOWN:  # noqa: ASYNC110 - it is asked of a database
+            while await states() == [DispatchState.UNKNOWN]:  # noqa: ASYNC110 - it is asked of a database
                 await anyio.sleep(1)
-        assert await state_of_first() is DispatchState.UNCONFIRMED
+        assert await states() == [DispatchState.UNCONFIRMED]
         assert fake.carrier.requests == []
 
 

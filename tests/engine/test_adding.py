@@ -325,11 +325,7 @@ async def test_an_update_can_let_a_campaign_stay_open_or_not(storage: Storage) -
     async with sending(storage, 20, config=CALM) as (rig, campaign):
         campaigns, names = rig.engine.campaigns, (campaign.workspace_id, campaign.id)
         assert (await campaigns.update(*names, CampaignUpdate(stay_open=True))).stay_open
-
-        async def idle() -> bool:
-            return (await campaigns.get(*names)).counters.open == 0
-
-        await until(idle)
+        await until(lambda: campaigns.get(*names), lambda found: found.counters.open == 0)
         await anyio.sleep(600)
         assert (await campaigns.get(*names)).status is S.ACTIVE
         assert (await campaigns.update(*names, CampaignUpdate(stay_open=False))).status is S.COMPLETED

@@ -50,11 +50,7 @@ async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
         await voice.wait_for_requests(1)
         for ending in order:
             hear(voice, voice.requests[0], **ending)
-
-        async def judged() -> bool:
-            return (await calls_of(rig, campaign))[0].summary is not None
-
-        await until(judged)
+        await until(lambda: calls_of(rig, campaign), lambda found: found[0].summary is not None)
         done = await reaches(rig.engine, campaign, "completed")
         call = (await calls_of(rig, campaign))[0]
         assert (call.outcome, call.answered_by, call.summary) == ("positive", "human", "Will come.")
@@ -73,11 +69,7 @@ async def test_a_verdict_that_is_known_is_not_changed_by_a_later_one(open_storag
         hear(voice, request, **UNHAPPY)
         hear(voice, request, **JUDGED)
         hear(voice, request, status=CallStatus.BUSY, answered_by="machine", summary="Late.")
-
-        async def heard() -> bool:
-            return (await calls_of(rig, campaign))[0].summary is not None
-
-        await until(heard)
+        await until(lambda: calls_of(rig, campaign), lambda found: found[0].summary is not None)
         call = (await calls_of(rig, campaign))[0]
         assert (call.status, call.outcome, call.summary) == (CallStatus.COMPLETED, "negative", "Will come.")
         person = (await people(rig.engine, campaign))[0]
@@ -203,18 +195,10 @@ async def test_a_call_ends_also_where_the_analyser_fails(
         assert done.counters == Counters(total=1, completed=1)
         assert [(one.status, one.outcome) for one in await calls_of(rig, campaign)] == [(CallStatus.COMPLETED, None)]
         hear(voice, voice.requests[0], **JUDGED)
-
-        async def heard() -> bool:
-            return (await calls_of(rig, campaign))[0].summary == "Will come."
-
-        await until(heard)
+        await until(lambda: calls_of(rig, campaign), lambda found: found[0].summary == "Will come.")
         assert [one.outcome for one in await calls_of(rig, campaign)] == [None]
         hear(voice, voice.requests[0], **ENDED)
-
-        async def judged() -> bool:
-            return (await calls_of(rig, campaign))[0].outcome is not None
-
-        await until(judged)
+        await until(lambda: calls_of(rig, campaign), lambda found: found[0].outcome is not None)
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
         failures = [one for one in caplog.records if getattr(one, "action", None) == "analyser_failed"]
         assert {one.getMessage() for one in failures} == {

@@ -372,11 +372,7 @@ async def test_an_event_before_the_answer_is_merged_when_the_answer_identifies_i
         assert await caller.call(delivered, {**delivered, "id": "e2", "message": "SM2"}) == ["unmatched"] * 2
         assert await caller.call(delivered) == []
         answered.set()
-
-        async def known() -> bool:
-            return await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
-
-        await until(known)
+        await until(lambda: _status(engine, workspace_id, message_id), lambda found: found is MessageStatus.DELIVERED)
         records = {record.event_id: record for record in await engine.callbacks.list(workspace_id)}
         assert {name: record.result for name, record in records.items()} == {"e1": "merged", "e2": "unmatched"}
         assert json.loads(records["e1"].body) == [delivered, {**delivered, "id": "e2", "message": "SM2"}]
@@ -391,11 +387,7 @@ async def test_an_event_of_one_message_settles_no_dispatch_of_another(
     fake.carrier = ScriptedCarrier([accept("SM1")])
     async with live(open_storage) as (engine, workspace_id):
         caller, message_id, dispatch_id = await _given(engine, workspace_id)
-
-        async def known() -> bool:
-            return await _status(engine, workspace_id, message_id) is MessageStatus.ACCEPTED
-
-        await until(known)
+        await until(lambda: _status(engine, workspace_id, message_id), lambda found: found is MessageStatus.ACCEPTED)
         event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "failed", "to": "+14155550101"}
         assert await caller.call({**event, "message": "SM2"}) == ["mismatched"]
         assert await _status(engine, workspace_id, message_id) is MessageStatus.ACCEPTED

@@ -245,11 +245,7 @@ async def test_a_call_without_any_report_ends_as_unconfirmed(open_storage: OpenS
         assert (one.status, one.reason) == (R.UNCONFIRMED, "no_news")
         assert asked > 1
         hear(voice, voice.requests[0], **POSITIVE)
-
-        async def heard() -> bool:
-            return (await people(rig.engine, campaign))[0].successful
-
-        await until(heard)
+        await until(lambda: people(rig.engine, campaign), lambda found: found[0].successful)
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
 
 
@@ -416,11 +412,7 @@ async def test_a_request_without_an_answer_keeps_its_place(open_storage: OpenSto
         rig,
         campaign,
     ):
-
-        async def unknown() -> bool:
-            return (await people(rig.engine, campaign))[0].status is R.UNKNOWN
-
-        await until(unknown)
+        await until(lambda: people(rig.engine, campaign), lambda found: found[0].status is R.UNKNOWN)
         await _rests(rig)
         assert len(voice.requests) == 1
 

@@ -267,11 +267,7 @@ async def test_words_of_an_early_event_do_not_hold_up_the_answer_that_it_waits_f
         call = await engine.calls.create(workspace_id, NewCall(agent_id=agent.id, to="+14155550101"))
         assert await call_back(engine, account.id) == ["unmatched"]
         own.late.go_on.set()
-
-        async def ended() -> bool:
-            return (await engine.calls.get(workspace_id, call.id)).status is CallStatus.COMPLETED
-
-        await until(ended)
+        await until(lambda: engine.calls.get(workspace_id, call.id), lambda found: found.status is CallStatus.COMPLETED)
         found = await engine.calls.get(workspace_id, call.id)
         assert (found.provider_call_id, found.outcome) == ("C1", None)
 

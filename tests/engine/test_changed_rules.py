@@ -80,11 +80,7 @@ async def test_who_is_released_is_put_off_again_where_the_new_rule_says_so(open_
 
         await until(decided_again)
         await given_held(rig, campaign, "contact_hours")
-
-        async def as_before() -> bool:
-            return [one.due_at for one in await people(rig.engine, campaign)] == before
-
-        await until(as_before)
+        await until(lambda: people(rig.engine, campaign), lambda found: [one.due_at for one in found] == before)
         assert rig.carrier.requests == []
 
 

@@ -146,11 +146,7 @@ async def test_the_start_waits_for_no_forecast(here: Scene, monkeypatch: pytest.
     before = here.engine.now()
     await here.engine.campaigns.start(*here.place)
     assert here.engine.now() - before < timedelta(seconds=0.1)
-
-    async def begun() -> bool:
-        return (await here.engine.campaigns.get(*here.place)).counters.pending < 120
-
-    await until(begun)
+    await until(lambda: here.engine.campaigns.get(*here.place), lambda found: found.counters.pending < 120)
     assert here.engine.now() - before < timedelta(seconds=2)
     await asked.wait()
 

@@ -76,11 +76,7 @@ async def test_a_verdict_is_final(open_storage: OpenStorage) -> None:
         with pytest.raises(Conflict, match="final"):
             await judged(rig, campaign, "positive")
         hear(voice, voice.requests[0], **POSITIVE)
-
-        async def heard() -> bool:
-            return (await calls_of(rig, campaign))[0].summary is not None
-
-        await until(heard)
+        await until(lambda: calls_of(rig, campaign), lambda found: found[0].summary is not None)
         [call] = await calls_of(rig, campaign)
         assert (call.outcome, call.judged_at) == ("negative", first.judged_at)
         for summary in ("Other words.", None):
@@ -135,11 +131,7 @@ async def test_a_person_behind_a_machines_answer_is_not_called_again(
             await reaches(rig.engine, campaign, "cancelled" if situation == "canceled" else "completed")
         [before] = await people(rig.engine, campaign)
         if situation == "canceled":
-
-            async def closed() -> bool:
-                return (await people(rig.engine, campaign))[0].status is RecipientStatus.CANCELED
-
-            await until(closed)
+            await until(lambda: people(rig.engine, campaign), lambda found: found[0].status is RecipientStatus.CANCELED)
             [before] = await people(rig.engine, campaign)
         call, counters, result = await judged(rig, campaign, verdict)
         assert (call.outcome, call.judged_at is not None) == (verdict, True)
@@ -168,11 +160,7 @@ async def test_a_person_who_has_opted_out_since_stays_so(open_storage: OpenStora
     async with calling(open_storage(clock_of_loop()), 1, voice=voice, attempts=2, minutes=1) as (rig, campaign):
         await voice.wait_for_requests(1)
         hear(voice, voice.requests[0], **VOICEMAIL)
-
-        async def heard() -> bool:
-            return (await people(rig.engine, campaign))[0].status is RecipientStatus.WAITING
-
-        await until(heard)
+        await until(lambda: people(rig.engine, campaign), lambda found: found[0].status is RecipientStatus.WAITING)
         await rig.engine.unsubscribes.add(campaign.workspace_id, voice.requests[0].to)
         await reaches(rig.engine, campaign, "completed")
         call, _, result = await judged(rig, campaign, "positive")
@@ -244,11 +232,7 @@ async def test_the_longest_transcript_and_the_highest_cost_are_kept(open_storage
             hear(voice, voice.requests[0], **ANSWERED, **one)
         hear(voice, voice.requests[0], **POSITIVE)
         await reaches(rig.engine, campaign, "completed")
-
-        async def heard() -> bool:
-            return (await calls_of(rig, campaign))[0].outcome is not None
-
-        await until(heard)
+        await until(lambda: calls_of(rig, campaign), lambda found: found[0].outcome is not None)
         [call] = await calls_of(rig, campaign)
         assert (call.cost, call.cost_currency) == (Decimal("0.14"), "USD")
         assert await rig.engine.calls.transcript(campaign.workspace_id, call.id) == "y" * MAX_TRANSCRIPT

@@ -57,11 +57,7 @@ async def test_a_contact_that_is_left_out_gets_nothing_and_does_not_hold_its_cam
         await engine.campaigns.skip_recipient(*place, 0)
         await engine.campaigns.start(*place)
         await engine.campaigns.skip_recipient(*place, 3)
-
-        async def done() -> bool:
-            return (await engine.campaigns.get(*place)).status is CampaignStatus.COMPLETED
-
-        await until(done)
+        await until(lambda: engine.campaigns.get(*place), lambda found: found.status is CampaignStatus.COMPLETED)
         assert sorted(one.to for one in rig.carrier.requests) == ["+14155550001", "+14155550002"]
 
 
@@ -130,11 +126,7 @@ async def test_a_skip_and_the_turn_of_the_contact_never_both_happen(open_storage
             with suppress(Conflict):
                 skipped.add((await engine.campaigns.skip_recipient(*place, position)).phone_number)
             await anyio.sleep(0.1)
-
-        async def done() -> bool:
-            return (await engine.campaigns.get(*place)).status is CampaignStatus.COMPLETED
-
-        await until(done)
+        await until(lambda: engine.campaigns.get(*place), lambda found: found.status is CampaignStatus.COMPLETED)
         sent = [one.to for one in carrier.requests]
         assert skipped
         assert len(sent) == len(set(sent)) == 60 - len(skipped)

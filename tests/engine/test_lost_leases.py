@@ -106,11 +106,7 @@ class OldWorker:
 
     async def settled(self) -> None:
         """Wait until the one request has its outcome."""
-
-        async def is_settled() -> bool:
-            return [one.state for one in await self.dispatches()] == [D.ACCEPTED]
-
-        await until(is_settled)
+        await until(self.dispatches, lambda found: [one.state for one in found] == [D.ACCEPTED])
 
     async def hear(self, status: CallStatus, **more: Any) -> None:
         """Report a status of its call to the old worker."""
@@ -273,11 +269,7 @@ async def test_outcomes_that_nobody_could_record_are_recorded_under_the_next_lea
         epoch = rig.dispatcher.health().epoch
         assert epoch is not None
         await rig.storage.write(lambda tx: leases.end_worker(tx, epoch))
-
-        async def all_have_outcomes() -> bool:
-            return {one.status for one in await people(rig.engine, campaign)} == {R.COMPLETED}
-
-        await until(all_have_outcomes)
+        await until(lambda: people(rig.engine, campaign), lambda found: {one.status for one in found} == {R.COMPLETED})
 
 
 async def test_what_providers_answered_while_the_database_was_away_is_recorded_when_it_is_back(
@@ -298,11 +290,7 @@ async def test_what_providers_answered_while_the_database_was_away_is_recorded_w
         await anyio.sleep(5)
         assert {one.status for one in await people(rig.engine, campaign)} == {R.DISPATCHING}
         rig.storage.before_write = lambda: None
-
-        async def all_are_sent() -> bool:
-            return {one.status for one in await people(rig.engine, campaign)} == {R.COMPLETED}
-
-        await until(all_are_sent)
+        await until(lambda: people(rig.engine, campaign), lambda found: {one.status for one in found} == {R.COMPLETED})
         assert len(carrier.requests) == 3
     assert "unknown until this process can record it" in caplog.text
     assert "have no outcome" not in caplog.text

@@ -180,12 +180,8 @@ async def test_what_two_engines_have_on_their_way_is_no_more_than_one_may_have()
                 await anyio.sleep(0.2)
             # Each has its portion, of which the account gets three quarters.
             assert [len(each.requests) > 0 for each in answers] == [True, True]
-
-            async def halved() -> bool:
-                return await _noted(storage) == [(2, 4), (2, 4)]
-
             silent = False
-            await until(halved, timeout_seconds=60)
+            await until(lambda: _noted(storage), lambda found: found == [(2, 4), (2, 4)], timeout_seconds=60)
             for campaign in campaigns:
 
                 async def ended(of: str = campaign.id) -> bool:
@@ -197,8 +193,4 @@ async def test_what_two_engines_have_on_their_way_is_no_more_than_one_may_have()
                     }
 
                 await until(ended, timeout_seconds=300)
-
-        async def all_again() -> bool:
-            return await _noted(storage) == [(4, 8)]
-
-        await until(all_again)
+        await until(lambda: _noted(storage), lambda found: found == [(4, 8)])

@@ -302,11 +302,8 @@ async def test_a_throttle_holds_for_its_workspace_alone(
         def asked() -> list[str]:
             return [one.to for one in carrier.requests if one.from_number == busy]
 
-        async def is_held() -> bool:
-            return await engine.campaigns.throttled_until(here.id, held[0].id) is not None
-
         await engine.campaigns.start(here.id, held[0].id)
-        await until(is_held)
+        await until(lambda: engine.campaigns.throttled_until(here.id, held[0].id), lambda found: found is not None)
         single = await engine.messages.send(
             here.id, NewMessage(to="+14155550150", body="Hi", from_number=busy, carrier="twilio")
         )
@@ -320,10 +317,7 @@ async def test_a_throttle_holds_for_its_workspace_alone(
             (story,) = await engine.campaigns.contact_history(here.id, held[1].id, "+14155550010")
             return lines(story)
 
-        async def is_told() -> bool:
-            return "held active by provider_throttle" in await told()
-
-        await until(is_told)
+        await until(told, lambda found: "held active by provider_throttle" in found)
         assert len(asked()) <= MAX_ON_THEIR_WAY
         waiting: list[Recipient] = [one for campaign in held for one in await people(engine, campaign)]
         assert {one.status for one in waiting} <= {RecipientStatus.PENDING, RecipientStatus.WAITING}

@@ -77,10 +77,7 @@ async def test_a_wait_for_a_receipt_ends_also_while_nobody_is_contacted(
             one = (await people(rig.engine, campaign))[0]
             return one.status, one.reason
 
-        async def waits() -> bool:
-            return await first() == (R.IN_PROGRESS, "awaiting_receipt")
-
-        await until(waits)
+        await until(first, lambda found: found == (R.IN_PROGRESS, "awaiting_receipt"))
         if rest == "suspended":
             change = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
             await rig.engine.workspaces.update(workspace.id, change)
@@ -90,11 +87,7 @@ async def test_a_wait_for_a_receipt_ends_also_while_nobody_is_contacted(
             rig.dispatcher.wake(WorkUnit("campaign", workspace.id, campaign.id))
         else:
             await reaches(rig.engine, campaign, "completed")
-
-        async def ended() -> bool:
-            return await first() == (R.COMPLETED, "no_receipt")
-
-        await until(ended)
+        await until(first, lambda found: found == (R.COMPLETED, "no_receipt"))
         assert len(rig.carrier.requests) == 1
         assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == ("active" if left else "completed")
 
@@ -120,16 +113,9 @@ async def test_a_wait_for_a_receipt_ends_also_while_its_campaign_is_paused(open_
         async def reasons() -> list[str | None]:
             return [one.reason for one in await people(rig.engine, campaign)][:2]
 
-        async def wait() -> bool:
-            return await reasons() == ["awaiting_receipt"] * 2
-
-        await until(wait)
+        await until(reasons, lambda found: found == ["awaiting_receipt"] * 2)
         clock.shift(timedelta(hours=4, minutes=1))
-
-        async def ended() -> bool:
-            return await reasons() == ["no_receipt"] * 2
-
-        await until(ended)
+        await until(reasons, lambda found: found == ["no_receipt"] * 2)
 
         async def due_later() -> bool:
             [work] = await rig.storage.read(lambda tx: tx.work.due())

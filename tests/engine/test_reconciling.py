@@ -97,11 +97,7 @@ class Doubt:
 
     async def becomes(self, status: RecipientStatus, reason: str | None = None) -> None:
         """Wait until the one contact stands so."""
-
-        async def stands() -> bool:
-            return await self.contact() == (status, reason)
-
-        await until(stands)
+        await until(self.contact, lambda found: found == (status, reason))
 
     async def later(self, **delta: float) -> None:
         """Let time pass and look at what is unknown once."""
@@ -140,11 +136,7 @@ async def in_doubt(
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         # A reconciler of the test's own, whose rounds the test makes; the engine's own pauses for seconds.
         doubt = Doubt(rig=rig, clock=clock, campaign=campaign, reconciler=reconciler_of(rig, clock, config))
-
-        async def unknown() -> bool:
-            return (await doubt.contact())[0] is R.UNKNOWN
-
-        await until(unknown)
+        await until(doubt.contact, lambda found: found[0] is R.UNKNOWN)
         yield doubt
 
 
@@ -629,11 +621,7 @@ async def test_an_operator_may_assume_that_it_was_sent(open_storage: OpenStorage
             (call,) = await calls_of(doubt.rig, doubt.campaign)
             assert (call.status, call.error) == (CallStatus.UNCONFIRMED, "assumed_sent")
             _hear(doubt)
-
-            async def told() -> bool:
-                return (await calls_of(doubt.rig, doubt.campaign))[0].outcome == "positive"
-
-            await until(told)
+            await until(lambda: calls_of(doubt.rig, doubt.campaign), lambda found: found[0].outcome == "positive")
             assert await doubt.contact() == (R.COMPLETED, None)
 
 
@@ -712,11 +700,7 @@ async def test_evidence_after_the_second_request_is_kept_beside_it(open_storage:
         provider: Any = doubt.rig.voice if channel == "call" else doubt.rig.carrier
         await provider.wait_for_requests(2)
         _hear(doubt)
-
-        async def told() -> bool:
-            return (await doubt.first()).state is D.ACCEPTED
-
-        await until(told)
+        await until(doubt.first, lambda found: found.state is D.ACCEPTED)
         assert (await doubt.contact())[0] is R.DISPATCHING
         assert [one.state for one in await doubt.dispatches()] == [D.ACCEPTED, D.DISPATCHING]
 
@@ -862,10 +846,7 @@ async def _single(rig: Rig, workspace_id: str, channel: str) -> str:
 
 
 async def _unknown_count(rig: Rig, workspace_id: str, count: int) -> None:
-    async def there() -> bool:
-        return len(await rig.engine.dispatches.list_unknown(workspace_id)) == count
-
-    await until(there)
+    await until(lambda: rig.engine.dispatches.list_unknown(workspace_id), lambda found: len(found) == count)
 
 
 async def _is(status: Callable[[], Any], wanted: str) -> bool:

@@ -135,11 +135,7 @@ async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorag
     """No heartbeat is needed for that."""
     storage = open_storage(clock_of_loop())
     async with Outreach(storage, dispatch=True, clock=clock_of_loop()) as engine:
-
-        async def is_us() -> bool:
-            return (await engine.status()).dispatching.by == "this_process"
-
-        await until(is_us)
+        await until(engine.status, lambda found: found.dispatching.by == "this_process")
         assert (await engine.status()).severity is None
 
 

@@ -47,11 +47,7 @@ async def test_it_arrives_as_the_contact_would_get_it_and_counts_nowhere() -> No
         )
         assert (sent.purpose, sent.body, sent.segments) == ("test", "Hi Ana in Rome\nReply STOP to opt out", 1)
         assert (sent.to, sent.from_number) == (MINE, campaign.from_number)
-
-        async def delivered() -> bool:
-            return (await engine.messages.get(workspace.id, sent.id)).status == "accepted"
-
-        await until(delivered)
+        await until(lambda: engine.messages.get(workspace.id, sent.id), lambda found: found.status == "accepted")
         assert [one.to for one in rig.carrier.requests] == [MINE]
         assert await engine.campaigns.get(workspace.id, campaign.id) == before
         assert await engine.campaigns.count_dispatches(workspace.id, campaign.id) == []

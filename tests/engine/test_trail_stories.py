@@ -185,10 +185,7 @@ async def test_a_campaign_that_is_closed_says_until_when(
             (found,) = await rig.engine.campaigns.contact_history(campaign.workspace_id, campaign.id, ONE)
             return found
 
-        async def closed() -> bool:
-            return len((await why()).steps) == 3
-
-        await until(closed)
+        await until(why, lambda found: len(found.steps) == 3)
         found = await why()
         assert lines(found) == [LOADED, "campaign active by operator", f"held active by {rule}"]
         assert found.steps[2].until == again

@@ -168,11 +168,7 @@ async def test_an_opt_out_in_a_long_wait_ends_it_and_an_opt_in_does_not_bring_it
         campaign = await start_campaign(
             rig.engine, workspace, person, message_source="flow", flow_id=flow.id, body=None
         )
-
-        async def waits() -> bool:
-            return (await people(rig.engine, campaign))[0].reason == "flow_wait"
-
-        await until(waits)
+        await until(lambda: people(rig.engine, campaign), lambda found: found[0].reason == "flow_wait")
         await rig.engine.unsubscribes.add(workspace.id, PHONE)
         done = await reaches(rig.engine, campaign, "completed")
         assert (done.counters.completed, done.counters.successful) == (1, 1)
