@@ -169,6 +169,12 @@ async def given_dispatch(storage: Storage, campaign: Campaign, position: int = 0
     return dispatch
 
 
+async def given_requested(storage: Storage, count: int = 1, **changes: Any) -> tuple[Campaign, Dispatch]:
+    """Write an active campaign of so many contacts, with the intent of the first of them."""
+    campaign = await given_active(storage, count, **changes)
+    return campaign, await given_dispatch(storage, campaign)
+
+
 async def settle(storage: Storage, dispatch: Dispatch, outcome: DispatchOutcome, *, now: datetime = NOW) -> Dispatch:
     """Merge an outcome and return the dispatch as it is then."""
     settled = await storage.write(

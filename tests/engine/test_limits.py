@@ -44,6 +44,7 @@ from tests.engine.given import (
     commit,
     given_active,
     given_dispatch,
+    given_requested,
     intent_terms,
     plan_wave,
     receipt,
@@ -301,8 +302,7 @@ async def test_a_refusal_of_earlier_credentials_pauses_nothing(
     storage: Storage, since: timedelta, status: str, reason: str
 ) -> None:
     """The operator has replaced them and resumed the campaigns while the last requests were under way."""
-    campaign = await given_active(storage, 2)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage, 2)
     connected = make_account(provider="twilio", updated_at=dispatch.created_at + since)
     await storage.write(lambda tx: tx.accounts.insert(connected))
     await settle(storage, dispatch, refused(reason), now=NOW + timedelta(seconds=1))

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import pytest
 
+from outreach import EngineConfig
 from outreach.core.log_throttle import LogThrottle
 from outreach.dispatch.worker import notify_report
 from outreach.ledger import provider_throttles
@@ -69,6 +70,12 @@ async def sent(storage: Storage, campaign: Campaign, position: int = 0, *, now: 
     """Send to one contact, which the carrier accepts."""
     dispatch = await given_dispatch(storage, campaign, position, now=now)
     return await settle(storage, dispatch, attrs.evolve(ACCEPTED, provider_id=dispatch.id[:30]), now=now)
+
+
+async def given_sent(storage: Storage, count: int = 1) -> tuple[Campaign, Dispatch]:
+    """Write an active campaign of so many contacts, and send to the first of them."""
+    campaign = await given_active(storage, count)
+    return campaign, await sent(storage, campaign)
 
 
 async def change(storage: Storage, campaign: Campaign, **changes: Any) -> None:
@@ -145,8 +152,7 @@ async def test_a_longer_throttle_stands(storage: Storage) -> None:
 
 async def test_a_limit_of_replaced_credentials_throttles_nobody(storage: Storage) -> None:
     """The account of today may be another one, whose limit is not reached."""
-    campaign = await given_active(storage, 2)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage, 2)
     account = make_account(provider="twilio", updated_at=NOW + TICK)
     await storage.write(lambda tx: tx.accounts.insert(account))
     await report(storage, limit(dispatch, at=NOW + 2 * TICK), now=NOW + 2 * TICK)
@@ -190,8 +196,7 @@ async def over(storage: Storage, campaign: Campaign, **changes: Any) -> None:
 @pytest.mark.parametrize("status", [C.CANCELLED, C.EXPIRED])
 async def test_a_campaign_that_ended_early_is_not_opened_by_a_limit(storage: Storage, status: CampaignStatus) -> None:
     """The contact has failed, and a follow-up finds it."""
-    campaign = await given_active(storage, 2)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage, 2)
     await over(storage, campaign, status=status)
     await report(storage, limit(dispatch))
     after = await recipient(storage, campaign)
@@ -243,8 +248,7 @@ async def test_a_completed_campaign_whose_time_is_over_is_not_opened_by_a_limit(
     storage: Storage, changes: dict[str, Any]
 ) -> None:
     """Its text may be out of date, or gone."""
-    campaign = await given_active(storage)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage)
     await over(storage, campaign, **changes)
     await report(storage, limit(dispatch))
     after = await recipient(storage, campaign)
@@ -254,8 +258,7 @@ async def test_a_completed_campaign_whose_time_is_over_is_not_opened_by_a_limit(
 
 async def test_a_completed_campaign_of_a_copied_database_is_not_opened_by_a_limit(storage: Storage) -> None:
     """What was requested before a quarantine is not requested again by itself."""
-    campaign = await given_active(storage)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage)
 
     def quarantine(tx: Transaction) -> None:
         lease = tx.leases.current()
@@ -278,8 +281,7 @@ async def test_a_campaign_that_completed_before_a_stop_is_not_opened_by_a_limit(
     storage: Storage, workspace_id: str | None, stopped_at: datetime
 ) -> None:
     """A stop is for good until a person resumes, also where the clock was set back before it."""
-    campaign = await given_active(storage)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage)
     await _stop(storage, workspace_id, now=stopped_at)
     await report(storage, limit(dispatch))
     after = await recipient(storage, campaign)
@@ -290,8 +292,7 @@ async def test_a_campaign_that_completed_before_a_stop_is_not_opened_by_a_limit(
 
 async def test_a_stop_long_ago_is_found_behind_later_changes_of_the_workspace(storage: Storage) -> None:
     """Where too many follow to tell, the campaign stays completed."""
-    campaign = await given_active(storage)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage)
     await _stop(storage, THIS_WORKSPACE)
 
     def change(tx: Transaction) -> None:
@@ -327,8 +328,7 @@ async def test_a_campaign_that_completed_after_a_stop_goes_on_after_a_limit(stor
 
 async def test_who_opted_out_opens_no_completed_campaign(storage: Storage) -> None:
     """The contact is skipped, and nothing is left to send."""
-    campaign = await given_active(storage)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage)
     entry = make_unsubscribe(phone=dispatch.to)
     await storage.write(lambda tx: tx.register.put(entry))
     await report(storage, limit(dispatch))
@@ -356,8 +356,7 @@ async def test_a_try_that_ended_at_a_limit_does_not_stand_for_the_next_one(
 
 async def test_a_delivery_after_a_limit_ends_the_wait(storage: Storage) -> None:
     """`delivered` outranks `failed`: the contact is not written to again."""
-    campaign = await given_active(storage, 2)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage, 2)
     await report(storage, limit(dispatch))
     await report(storage, receipt(dispatch, MS.DELIVERED))
     after = await recipient(storage, campaign)
@@ -367,8 +366,7 @@ async def test_a_delivery_after_a_limit_ends_the_wait(storage: Storage) -> None:
 
 async def test_who_replied_is_not_written_to_again_after_a_limit(storage: Storage) -> None:
     """A reply ends the contact's flow, whatever a receipt says of an earlier message."""
-    campaign = await given_active(storage, 2)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage, 2)
     await change(storage, campaign, reason="replied")
     await report(storage, limit(dispatch))
     assert (await recipient(storage, campaign)).status is R.FAILED
@@ -376,8 +374,7 @@ async def test_who_replied_is_not_written_to_again_after_a_limit(storage: Storag
 
 async def test_what_failed_at_a_limit_is_no_contact_of_the_frequency_cap(storage: Storage) -> None:
     """Nobody was reached: the next try is not kept for a day."""
-    campaign = await given_active(storage, 2)
-    dispatch = await sent(storage, campaign)
+    _, dispatch = await given_sent(storage, 2)
     phone = dispatch.to
 
     async def counted() -> int:
@@ -394,7 +391,7 @@ async def test_a_list_that_meets_a_daily_limit_goes_on_after_the_reset(
     """End to end: all contacts are reached in the end, and nothing is asked for while the limit lasts."""
     carrier = ScriptedCarrier()
     cap = 3
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=EngineConfig()) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 6)
         begun = clock_of_loop().now()
@@ -446,8 +443,7 @@ async def test_a_call_that_failed_at_a_limit_is_placed_again_and_spends_no_attem
 
 async def test_a_step_that_failed_at_a_limit_is_sent_again_before_the_next_one(storage: Storage) -> None:
     """A flow goes back to the step; its later steps wait."""
-    campaign = await given_active(storage, 2)
-    dispatch = await sent(storage, campaign)
+    campaign, dispatch = await given_sent(storage, 2)
     await change(storage, campaign, status=R.WAITING, reason="flow", step=1, attempts=0, due_at=NOW, ended_at=None)
     await report(storage, limit(dispatch))
     after = await recipient(storage, campaign)

@@ -20,6 +20,7 @@ from tests.engine.given import (
     commit,
     given_active,
     given_dispatch,
+    given_requested,
     given_settings,
     receipt,
     recipient,
@@ -86,8 +87,7 @@ async def test_a_dispatch_takes_one_outcome_and_another_one_only_where_it_was_un
 ) -> None:
     """Every outcome in every state: a late or second one changes nothing but where evidence ends a doubt."""
     for second in D:
-        campaign = await given_active(storage, 2)
-        dispatch = await given_dispatch(storage, campaign)
+        campaign, dispatch = await given_requested(storage, 2)
         by_unknown = first in {D.UNCONFIRMED, D.GIVEN_UP}
         path = [] if first is D.DISPATCHING else [D.UNKNOWN, first] if by_unknown else [first]
         for state in path:
@@ -122,8 +122,7 @@ async def test_a_worker_that_was_taken_for_lost_may_say_that_nobody_was_asked(
 
 async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage) -> None:
     """An outcome of nothing, or of another workspace's dispatch, is no error and touches nobody."""
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     for workspace_id, dispatch_id in ((THIS_WORKSPACE, new_id()), (OTHER_WORKSPACE, dispatch.id)):
         assert (
             await storage.write(
@@ -246,8 +245,7 @@ async def test_what_is_in_flight_when_a_campaign_ends_keeps_its_true_outcome_and
 ) -> None:
     """docs/states.md#recipients: what is in flight keeps its true outcome and is not retried; the unsent ones close."""
     await given_settings(storage, retry_enabled=True)
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
     await storage.write(lambda tx: tx.campaigns.update(over))
     await settle(storage, dispatch, outcome)
@@ -259,8 +257,7 @@ async def test_what_is_in_flight_when_a_campaign_ends_keeps_its_true_outcome_and
 
 async def test_an_outcome_under_a_pause_is_merged_and_the_campaign_stays_paused(storage: Storage) -> None:
     """docs/delivery-contract.md#rule-8: outcomes are merged whatever happened; a paused campaign does not complete."""
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     paused = attrs.evolve(await reread(storage, campaign), status=C.PAUSED)
     await storage.write(lambda tx: tx.campaigns.update(paused))
     await settle(storage, dispatch, ACCEPTED)
@@ -285,8 +282,7 @@ async def test_what_has_ended_in_doubt_is_not_opened_by_a_refusal_of_the_account
     storage: Storage, reason: str, count: int
 ) -> None:
     """docs/delivery-contract.md#rule-6: never sent again, in a campaign that goes on or in one that is over."""
-    campaign = await given_active(storage, count)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage, count)
     for state in (D.UNKNOWN, D.UNCONFIRMED):
         dispatch = await settle(storage, dispatch, _outcome(state))
     await settle(storage, dispatch, refused(reason), now=NOW + TICK)
@@ -298,8 +294,7 @@ async def test_what_has_ended_in_doubt_is_not_opened_by_a_refusal_of_the_account
 
 async def test_who_was_put_aside_meanwhile_stays_so(storage: Storage) -> None:
     """A refusal of the account that comes late changes nothing of another end."""
-    campaign = await given_active(storage, 2)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage, 2)
     for state in (D.UNKNOWN, D.GIVEN_UP):
         dispatch = await settle(storage, dispatch, _outcome(state))
     ending = Ending(
@@ -406,8 +401,7 @@ async def test_a_callback_with_our_id_is_evidence_that_the_provider_has_it(
     storage: Storage, state: DispatchState, status: MessageStatus
 ) -> None:
     """Field, test 11: a callback before the answer; docs/delivery-contract.md#rule-6: evidence ends the unknown."""
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     if state is D.UNKNOWN:
         dispatch = await settle(storage, dispatch, DispatchOutcome(state=D.UNKNOWN))
     assert await _report(storage, dispatch, status, provider_id="p9")
@@ -437,8 +431,7 @@ async def test_a_report_of_nothing_known_or_of_another_workspace_changes_nothing
 
 async def test_a_second_answer_that_brings_the_provider_id_is_kept(storage: Storage) -> None:
     """A callback may come before the answer; the answer's identifier is learnt all the same."""
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    _, dispatch = await given_requested(storage)
     await _report(storage, dispatch, MS.SENT, provider_id=None)
     settled = await settle(storage, dispatch, ACCEPTED)
     assert (settled.provider_id, settled.report) == ("p1", MS.SENT)
@@ -480,8 +473,7 @@ async def test_a_report_on_what_the_provider_had_said_no_to_cancels_the_next_try
 ) -> None:
     """docs/delivery-contract.md#rule-2 and #rule-8: it has taken it after all, and the contact is not sent it again."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=2)
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     await settle(storage, dispatch, said)
     assert (await recipient(storage, campaign)).status is R.WAITING
     assert await _report(storage, dispatch, status)
@@ -495,8 +487,7 @@ async def test_a_report_on_what_the_provider_had_said_no_to_cancels_the_next_try
 
 async def test_a_failure_of_what_was_refused_says_nothing_new(storage: Storage) -> None:
     """A carrier that has taken a message, and says at once and once more that it failed."""
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     await settle(storage, dispatch, refused())
     before = await recipient(storage, campaign)
     assert not await _report(storage, dispatch, MS.FAILED, reason="invalid_number")

@@ -23,6 +23,7 @@ from tests.engine.given import (
     commit,
     given_active,
     given_dispatch,
+    given_requested,
     given_settings,
     recipient,
     refused,
@@ -126,8 +127,7 @@ async def test_what_is_pending_or_in_flight_is_left_to_its_turn(storage: Storage
 async def test_who_opts_out_during_a_request_does_not_wait_for_another(storage: Storage) -> None:
     """A refusal that may pass would be retried in an hour, only to be skipped then."""
     await given_settings(storage, retry_enabled=True, retry_delay_minutes=60)
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=dispatch.to)))
     await settle(storage, dispatch, refused("temporary"))
     assert await statuses(storage, campaign) == [SKIPPED]

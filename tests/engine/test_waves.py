@@ -36,6 +36,7 @@ from tests.engine.given import (
     commit_wave,
     given_active,
     given_dispatch,
+    given_requested,
     given_settings,
     make_wave,
     plan_wave,
@@ -350,8 +351,7 @@ async def test_the_last_check_finds_every_stop_that_has_committed(
     storage: Storage, change: Callable[[Transaction, Campaign], None], obstacle: str | None
 ) -> None:
     """docs/delivery-contract.md#rule-4: a stop since the commit is found immediately before the request."""
-    campaign = await given_active(storage)
-    dispatch = await given_dispatch(storage, campaign)
+    campaign, dispatch = await given_requested(storage)
     await storage.write(lambda tx: change(tx, campaign))
     assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) == obstacle
 
