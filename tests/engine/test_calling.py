@@ -47,7 +47,9 @@ from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches,
 
 pytestmark = pytest.mark.virtual_time
 
-SLOW = EngineConfig(change_poll_seconds=10.0, heartbeat_interval_seconds=60.0, lease_seconds=600.0)
+SLOW = EngineConfig(
+    change_poll_seconds=10.0, heartbeat_interval_seconds=60.0, lease_seconds=600.0, reconcile_interval_seconds=60.0
+)
 """Looks around seldom, where hours pass."""
 
 R: TypeAlias = RecipientStatus

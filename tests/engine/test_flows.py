@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outreach import CampaignUpdate, Conflict, FlowStep, InvalidRequest, NewFlow, NotFound, Outreach
+from outreach import CampaignUpdate, Conflict, EngineConfig, FlowStep, InvalidRequest, NewFlow, NotFound, Outreach
 from outreach.models import FlowUpdate
 from outreach.models.campaign import Campaign
 from outreach.testing.virtual_time import clock_of_loop
@@ -76,7 +76,7 @@ async def test_a_flow_is_not_in_use_by_a_campaign_that_got_a_text_instead(engine
 async def test_contacts_are_counted_at_each_step(open_storage: OpenStorage) -> None:
     """Those in a wait stand at the wait, those to come at the first step, and those who have ended nowhere."""
     minute = FlowStep(kind="wait", wait_minutes=1)
-    async with dispatching(open_storage(clock_of_loop())) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=EngineConfig()) as rig:
         engine = rig.engine
         campaign = await given_flow_campaign(engine, HELLO, minute, AGAIN, minute, count=3)
         workspace_id, flow_id = campaign.workspace_id, campaign.flow_id

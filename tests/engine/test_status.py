@@ -39,7 +39,7 @@ from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.calling import CALLS, given_agent, given_calls
+from tests.engine.calling import given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import (
     dispatching,
@@ -323,7 +323,7 @@ async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorag
 
 async def test_a_call_under_way_is_no_lag(open_storage: OpenStorage) -> None:
     """However long it lasts without an event: it is due only to be asked about."""
-    async with dispatching(open_storage(clock_of_loop()), config=attrs.evolve(CALLS, call_poll_seconds=30)) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=EngineConfig(call_poll_seconds=30)) as rig:
         workspace = await given_workspace(rig.engine)
         agent_id = await given_agent(rig.engine, workspace)
         call = await rig.engine.calls.create(workspace.id, NewCall(agent_id=agent_id, to="+14155550101"))
@@ -337,7 +337,7 @@ async def test_who_waits_for_the_morning_is_no_lag(open_storage: OpenStorage) ->
     """All night; nor is who waits for a person's decision, for days."""
     night = datetime(2026, 7, 1, 6, tzinfo=UTC)
     clock = ShiftedClock(night)
-    async with dispatching(open_storage(clock), clock=clock) as rig:
+    async with dispatching(open_storage(clock), clock=clock, config=EngineConfig()) as rig:
         workspace = await given_workspace(rig.engine, contact_hours=True)
         agent_id = await given_agent(rig.engine, workspace)
         held = make_unsubscribe(workspace_id=workspace.id, scope="held", source="unclear", phone="+14155550199")
