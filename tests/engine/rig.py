@@ -104,6 +104,24 @@ class WatchedStorage:
         return self._storage.lock
 
 
+@attrs.define
+class WakeSignal:
+    """The wake signal of a slice, which a test may have stop."""
+
+    stopping: bool = False
+
+    async def wait(self, seconds: float) -> None:
+        """Wait."""
+        await anyio.sleep(seconds)
+
+
+def make_engine_worker(storage: Storage, clock: Clock, config: EngineConfig = QUICK, **more: Any) -> Worker:
+    """Return a worker of a storage."""
+    return Worker(
+        storage=storage, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives(), **more
+    )
+
+
 @attrs.frozen(kw_only=True)
 class Rig:
     """What a test of sending holds."""
@@ -130,9 +148,7 @@ async def dispatching(
     carrier, voice = carrier or ScriptedCarrier(), voice or ScriptedVoice()
     watched = WatchedStorage(storage)
     engine = Outreach(watched, clock=clock, config=config)
-    worker = Worker(
-        storage=watched, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
-    )
+    worker = make_engine_worker(watched, clock, config)
     ids = UuidV7Source(clock=clock, rng=random.Random(1))
     runner = Runner(
         storage=watched,

@@ -14,7 +14,6 @@ from outreach import BusinessHours, NewRecipient, TimeWindow
 from outreach.core.clock import Clock, StepWatch
 from outreach.dispatch.campaign_runner import CampaignRunner
 from outreach.dispatch.outbox import Outbox
-from outreach.dispatch.worker import Worker
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns import transitions
 from outreach.ledger.leases import clock_steps, leases
@@ -25,12 +24,10 @@ from outreach.models.plans import Postponement, Wave, WaveResult
 from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, TrailRule
 from outreach.models.work import WorkUnit
-from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.rules.phones import MAX_NUMBER_WAIT, NUMBER_BUSY
-from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
@@ -53,6 +50,7 @@ from tests.engine.rig import (
     WatchedStorage,
     dispatching,
     given_workspace,
+    make_engine_worker,
     people,
     reaches,
     sending,
@@ -91,9 +89,7 @@ async def test_what_was_noted_by_a_time_that_lasted_for_less_than_a_heartbeat_is
     clock = ShiftedClock()
     unit = WorkUnit("call", THIS_WORKSPACE, "call")
     async with open_storage(clock) as storage:
-        worker = Worker(
-            storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
-        )
+        worker = make_engine_worker(storage, clock)
         epoch = await worker.acquire()
         assert epoch is not None
         clock.shift(HOUR)
@@ -114,9 +110,7 @@ async def test_a_step_that_comes_while_a_heartbeat_is_written_is_the_next_ones(o
     unit = WorkUnit("call", THIS_WORKSPACE, "call")
     storage = WatchedStorage(open_storage(clock))
     async with storage:
-        worker = Worker(
-            storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
-        )
+        worker = make_engine_worker(storage, clock)
         epoch = await worker.acquire()
         assert epoch is not None
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))

@@ -26,7 +26,7 @@ from outreach import (
 )
 from outreach.core.config import EngineConfig
 from outreach.dispatch import sweeping
-from outreach.dispatch.worker import Worker, backoff_of
+from outreach.dispatch.worker import backoff_of
 from outreach.events import MessageReceived, OptedIn, OptedOut
 from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.ledger.campaigns.reporting import report_of
@@ -71,7 +71,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
 from tests.engine.given import given_active
-from tests.engine.rig import QUICK
+from tests.engine.rig import QUICK, make_engine_worker
 
 pytestmark = pytest.mark.virtual_time
 
@@ -663,9 +663,7 @@ async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
         return [*contacts, chosen, stored is None]
 
     config = attrs.evolve(QUICK, lease_seconds=120.0)
-    worker = Worker(
-        storage=storage, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
-    )
+    worker = make_engine_worker(storage, clock, config)
     epoch = await worker.acquire() or 0
 
     async def run(minutes: int) -> None:
@@ -707,9 +705,7 @@ async def test_a_sweep_clears_away_all_that_is_due_and_not_a_slice_of_it(
 
     async with storage:
         await given_workspaces(storage)
-        worker = Worker(
-            storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
-        )
+        worker = make_engine_worker(storage, clock)
         await worker.acquire()
         monkeypatch.setattr("outreach.ledger.leases.clock_steps.is_trusted", lambda *_: True)
         await storage.write(write)

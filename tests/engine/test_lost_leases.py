@@ -20,9 +20,7 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
-from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, given_calls
@@ -34,6 +32,7 @@ from tests.engine.rig import (
     dispatching,
     given_campaign,
     given_workspace,
+    make_engine_worker,
     people,
     sending,
     start_campaign,
@@ -138,13 +137,7 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
         await engine.campaigns.start(workspace.id, campaign.id)
         # One request at a time, of messages as of calls.
         config = attrs.evolve(CALLS, max_queued_intents=1, max_requests_in_flight=1)
-        worker = Worker(
-            storage=storage,
-            clock=clock_of_loop(),
-            config=config,
-            analyser=ProviderAnalyser(),
-            archives=ledger_archives(),
-        )
+        worker = make_engine_worker(storage, clock_of_loop(), config)
         runner = Runner(
             storage=storage,
             clock=clock_of_loop(),
@@ -223,13 +216,7 @@ async def test_the_outcomes_of_a_worker_that_lost_its_lease_are_merged(open_stor
 async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(open_storage: OpenStorage) -> None:
     """The new worker took the call as unknown; the old one's answer is evidence, and frees no place too early."""
     async with overtaken(open_storage, "call") as old:
-        new = Worker(
-            storage=old.storage,
-            clock=clock_of_loop(),
-            config=CALLS,
-            analyser=ProviderAnalyser(),
-            archives=ledger_archives(),
-        )
+        new = make_engine_worker(old.storage, clock_of_loop(), CALLS)
         await old.worker.release()
         assert await new.acquire() == old.epoch + 2
         assert [one.state for one in await old.dispatches()] == [D.UNKNOWN]
@@ -301,13 +288,7 @@ async def test_a_loss_that_is_found_as_the_lease_is_taken_pauses_what_runs(open_
     storage = WatchedStorage(open_storage(clock_of_loop()))
     async with Outreach(storage, clock=clock_of_loop()) as engine:
         campaign = await start_campaign(engine, await given_workspace(engine), 3)
-        worker = Worker(
-            storage=storage,
-            clock=clock_of_loop(),
-            config=CALLS,
-            analyser=ProviderAnalyser(),
-            archives=ledger_archives(),
-        )
+        worker = make_engine_worker(storage, clock_of_loop(), CALLS)
         await worker.acquire()
         await worker.release()
 
@@ -328,16 +309,7 @@ async def test_what_was_kept_is_recorded_also_while_another_worker_dispatches(op
     async with overtaken(open_storage, "sms") as old:
         await old.worker.release()
         watched = WatchedStorage(old.storage)
-        new, standby = (
-            Worker(
-                storage=storage,
-                clock=clock_of_loop(),
-                config=CALLS,
-                analyser=ProviderAnalyser(),
-                archives=ledger_archives(),
-            )
-            for storage in (old.storage, watched)
-        )
+        new, standby = (make_engine_worker(storage, clock_of_loop(), CALLS) for storage in (old.storage, watched))
         assert await new.acquire()
         (dispatch,) = await old.dispatches()
         assert dispatch.state is D.UNKNOWN
@@ -362,13 +334,7 @@ async def test_who_ends_tries_to_record_what_was_kept_until_it_is(open_storage: 
     """The dispatcher gives it what is left of the grace."""
     async with overtaken(open_storage, "sms") as old:
         watched, failed = WatchedStorage(old.storage), list[int]()
-        ending = Worker(
-            storage=watched,
-            clock=clock_of_loop(),
-            config=CALLS,
-            analyser=ProviderAnalyser(),
-            archives=ledger_archives(),
-        )
+        ending = make_engine_worker(watched, clock_of_loop(), CALLS)
 
         def be_away_for_a_while() -> None:
             failed.append(len(failed))

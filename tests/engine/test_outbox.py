@@ -13,18 +13,15 @@ from anyio.lowlevel import checkpoint
 from outreach import Outreach
 from outreach.core.clock import Clock
 from outreach.dispatch.outbox import Outbox
-from outreach.dispatch.worker import Worker
 from outreach.errors import StorageError
 from outreach.ledger.campaigns import transitions as moves
 from outreach.models.account import StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, WorkspaceMode
-from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
 from outreach.providers.http.request_gate import current_gate
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
-from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_account, make_dispatch, make_provider_throttle, make_workspace, new_id
 from outreach.testing.clock import ShiftedClock
@@ -32,19 +29,9 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
-from tests.engine.rig import QUICK, WatchedStorage
+from tests.engine.rig import QUICK, WakeSignal, WatchedStorage, make_engine_worker
 
 pytestmark = pytest.mark.virtual_time
-
-
-class _Unreserved:
-    """The wake_signal of a slice that is not to stop."""
-
-    stopping = False
-
-    async def wait(self, seconds: float) -> None:
-        """Wait."""
-        await anyio.sleep(seconds)
 
 
 def _pause(tx: Transaction, now: datetime, campaign: Campaign) -> None:
@@ -142,7 +129,7 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
             return DispatchOutcome(state=DispatchState.ACCEPTED)
 
         for dispatch in await _intents(storage, campaign, 5):
-            assert await outbox.reserve("account", _Unreserved())
+            assert await outbox.reserve("account", WakeSignal())
             outbox.send(
                 ProviderRequest(
                     dispatch=dispatch, resolve_provider=_asking(ask), account="account", paces={"pace": spacing}
@@ -201,7 +188,7 @@ async def _connect(
         answers.append(await may_start())
         return DispatchOutcome(state=DispatchState.NOT_SENT, reason=reason)
 
-    assert await outbox.reserve("account", _Unreserved())
+    assert await outbox.reserve("account", WakeSignal())
     outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(ask), account="account"))
     await outbox.drain(grace_seconds=30)
     assert answers == [True, False]
@@ -289,7 +276,7 @@ async def test_a_cancellation_does_not_wait_for_outcomes_that_cannot_be_recorded
             await anyio.sleep_forever()
             return DispatchOutcome(state=DispatchState.ACCEPTED)
 
-        assert await outbox.reserve("account", _Unreserved())
+        assert await outbox.reserve("account", WakeSignal())
         outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(ask), account="account"))
         await asked.wait()
         watched.before_write = fail
@@ -339,9 +326,7 @@ async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
     """Nobody waits for them, unlike for that of a single message."""
     monkeypatch.setattr("outreach.dispatch.worker._SETTLING_PAUSE_SECONDS", 60.0)
     storage = open_storage(clock_of_loop())
-    worker = Worker(
-        storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
-    )
+    worker = make_engine_worker(storage, clock_of_loop())
     async with Outreach(storage, clock=clock_of_loop()):
         began = anyio.current_time()
         # Two, and then another one. They are in no ledger, and change nothing.
@@ -359,7 +344,7 @@ async def _served(
 ) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
     clock = clock or clock_of_loop()
     storage = open_storage(clock)
-    worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives())
+    worker = make_engine_worker(storage, clock)
     outbox = Outbox(storage=storage, clock=clock, config=QUICK, worker=worker)
     async with Outreach(storage, clock=clock), anyio.create_task_group() as tasks:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
@@ -396,7 +381,7 @@ async def _send(
         await meanwhile()
         return DispatchOutcome(state=DispatchState.ACCEPTED)
 
-    assert await outbox.reserve("account", _Unreserved())
+    assert await outbox.reserve("account", WakeSignal())
     outbox.send(
         ProviderRequest(dispatch=dispatch, resolve_provider=_asking(ask), account="account", paces={"pace": spacing})
     )

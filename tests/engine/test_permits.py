@@ -21,7 +21,7 @@ from outreach.testing.builders import make_worker
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine import rig
-from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, until
+from tests.engine.rig import QUICK, Rig, WakeSignal, dispatching, given_campaign, given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -117,7 +117,7 @@ async def test_a_limiter_that_becomes_smaller_grants_nothing_until_enough_was_gi
     got: list[int] = []
 
     async def wait() -> None:
-        got.append(await places.acquire("a", _Never(), wanted=2))
+        got.append(await places.acquire("a", WakeSignal(), wanted=2))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)
@@ -126,16 +126,6 @@ async def test_a_limiter_that_becomes_smaller_grants_nothing_until_enough_was_gi
         places.resize(8)
         await anyio.sleep(1)
         assert got == [2]
-
-
-class _Never:
-    """The wake signal of a slice that is never told to stop."""
-
-    stopping = False
-
-    async def wait(self, seconds: float) -> None:
-        """Wait."""
-        await anyio.sleep(seconds)
 
 
 # ------------------------------------------------------------------------------------------- two engines

@@ -9,20 +9,9 @@ from outreach.providers.http.request_gate import FairLimiter
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, dispatching, given_workspace, reaches, start_campaign
+from tests.engine.rig import QUICK, WakeSignal, contacts, dispatching, given_workspace, reaches, start_campaign
 
 pytestmark = pytest.mark.virtual_time
-
-
-@attrs.define
-class _Slice:
-    """The wake_signal of a slice, which is told when to stop."""
-
-    stopping: bool = False
-
-    async def wait(self, seconds: float) -> None:
-        """Wait."""
-        await anyio.sleep(seconds)
 
 
 def _filled(places: FairLimiter, account: str) -> int:
@@ -89,7 +78,7 @@ async def test_who_waits_gets_what_is_given_back_in_turn() -> None:
     order: list[int] = []
 
     async def wait(number: int) -> None:
-        assert await places.acquire("a", _Slice())
+        assert await places.acquire("a", WakeSignal())
         order.append(number)
 
     assert places.acquire_nowait("a")
@@ -112,10 +101,10 @@ async def test_who_waits_for_several_gets_them_at_once() -> None:
     got: dict[str, int] = {}
 
     async def wait(name: str, wanted: int) -> None:
-        got[name] = await places.acquire("a", _Slice(), wanted=wanted)
+        got[name] = await places.acquire("a", WakeSignal(), wanted=wanted)
 
-    assert await places.acquire("a", _Slice(), wanted=4) == 4
-    assert await places.acquire("a", _Slice(), wanted=4) == 2
+    assert await places.acquire("a", WakeSignal(), wanted=4) == 4
+    assert await places.acquire("a", WakeSignal(), wanted=4) == 2
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait, "first", 3)
         await checkpoint()
@@ -137,7 +126,7 @@ async def test_who_waits_for_several_gets_them_at_once() -> None:
 async def test_a_stop_ends_every_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first waiter checks for a stop all the time. The next one checks as soon as it is the first."""
     monkeypatch.setattr("outreach.providers.http.request_gate._OTHERS_CHECK_SECONDS", 3600.0)
-    places, wake_signal = FairLimiter(1), _Slice()
+    places, wake_signal = FairLimiter(1), WakeSignal()
     assert places.acquire_nowait("a")
     results: list[int] = []
 
@@ -157,22 +146,22 @@ async def test_a_wait_that_is_cancelled_or_stopped_keeps_no_place() -> None:
     """A slice that is cancelled or stopped while it waits leaves the place to the next, granted or not."""
     places = FairLimiter(1)
     assert places.acquire_nowait("a")
-    stopped = _Slice()
+    stopped = WakeSignal()
     results: list[bool] = []
 
-    async def wait(wake_signal: _Slice) -> None:
+    async def wait(wake_signal: WakeSignal) -> None:
         results.append(bool(await places.acquire("a", wake_signal)))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait, stopped)
         async with anyio.create_task_group() as cancelled:
-            cancelled.start_soon(wait, _Slice())
+            cancelled.start_soon(wait, WakeSignal())
             await checkpoint()
             cancelled.cancel_scope.cancel()
         stopped.stopping = True
     assert results == [False]
     async with anyio.create_task_group() as cancelled:
-        cancelled.start_soon(wait, _Slice())
+        cancelled.start_soon(wait, WakeSignal())
         await checkpoint()
         # Granted and cancelled at once.
         places.release("a", 1)

@@ -13,15 +13,12 @@ import attrs
 import pytest
 
 from outreach import EngineConfig, Outreach
-from outreach.dispatch.worker import Worker
 from outreach.errors import DispatchRefused, StorageError
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.campaigns.transitions import move
 from outreach.ledger.common import campaign_of, campaign_unit
 from outreach.models.states import CampaignAction
 from outreach.models.work import HighWaterMark
-from outreach.plugins import ledger_archives
-from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.scripted import (
@@ -37,6 +34,7 @@ from tests.engine.rig import (
     dispatching,
     given_campaign,
     given_workspace,
+    make_engine_worker,
     reaches,
     sending,
     start_campaign,
@@ -253,9 +251,7 @@ async def test_a_database_is_checked_once_however_often_the_lease_cannot_be_take
     clock = clock_of_loop()
     async with WatchedStorage(SqliteStorage(tmp_path / "outreach.db", clock=clock)) as storage:
         storage.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=1))
-        worker = Worker(
-            storage=storage, clock=clock, config=EngineConfig(), analyser=ProviderAnalyser(), archives=ledger_archives()
-        )
+        worker = make_engine_worker(storage, clock, EngineConfig())
 
         def full() -> None:
             raise StorageError("The disk is full.")

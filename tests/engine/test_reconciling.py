@@ -18,7 +18,6 @@ from outreach.ledger.settling.callback_events import merge_event
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
@@ -55,6 +54,7 @@ from tests.engine.rig import (
     dispatching,
     given_campaign,
     given_workspace,
+    make_engine_worker,
     people,
     reaches,
     reported,
@@ -434,9 +434,7 @@ def given_reconciler(
     voice = ScriptedVoice(look_up="evidence")
     voice.look_up = look_up  # type: ignore[method-assign]
     config = EngineConfig(**changes)
-    worker = Worker(
-        storage=storage, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
-    )
+    worker = make_engine_worker(storage, clock, config)
     return Reconciler(
         storage=storage, clock=clock, config=config, provider_pool=provider_pool_of(carrier, voice), worker=worker
     ), asked

@@ -9,14 +9,11 @@ import pytest
 
 from outreach import ConfigError, InvalidRequest, NewWorkspace, NotFound, Outreach
 from outreach.core.vault import WEBHOOKS, Vault
-from outreach.dispatch.worker import Worker
 from outreach.ledger import webhooks as ledger
 from outreach.ledger.leases.clock_steps import repair_after_clock_step
 from outreach.models import NewWebhook, RekeyResult, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach.models.webhook import WebhookHold
-from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
-from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.tenants import account_rekeying
 from outreach.services.tenants.webhooks import signing_secrets
 from outreach.storage.unit_of_work import Transaction
@@ -24,7 +21,7 @@ from outreach.testing.builders import NOW, make_webhook, make_webhook_attempt, m
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK
+from tests.engine.rig import make_engine_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -250,7 +247,7 @@ async def test_old_attempts_are_swept(storage: Storage, clock: ManualClock, monk
     async def left(webhook: Webhook) -> int:
         return await storage.read(lambda tx: len(tx.webhook_attempts.page(webhook.workspace_id, webhook.id, limit=50)))
 
-    worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives())
+    worker = make_engine_worker(storage, clock)
     await worker.acquire()
     await storage.write(write)
     for trusted, kept in ((False, [6, 6]), (True, [6, 0])):

@@ -28,7 +28,6 @@ from outreach.models.work import Claim, WorkerLease, WorkUnit
 from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
 from outreach.rules.deciding import spacing
-from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.context import GuardedStorage, LoopGuard
 from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -49,7 +48,17 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine import rig
 from tests.engine.calling import CALLS, event, given_agent
-from tests.engine.rig import QUICK, Rig, WatchedStorage, dispatching, given_workspace, people, reaches, until
+from tests.engine.rig import (
+    QUICK,
+    Rig,
+    WatchedStorage,
+    dispatching,
+    given_workspace,
+    make_engine_worker,
+    people,
+    reaches,
+    until,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -140,10 +149,7 @@ async def test_a_lease_that_was_renewed_unseen_lasts_when_the_clock_was_set_fort
 
 async def _given_workers(storage: Storage, clock: Clock, count: int) -> list[tuple[Worker, int]]:
     """Have so many workers begin."""
-    made = [
-        Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives())
-        for _ in range(count)
-    ]
+    made = [make_engine_worker(storage, clock) for _ in range(count)]
     return [(one, await one.acquire() or 0) for one in made]
 
 
@@ -765,13 +771,8 @@ async def test_a_worker_goes_by_the_clock_of_the_database_before_it_plans_anythi
     """As the engine was opened, the database may have been away: nobody has compared their clocks since."""
     compared: list[Sequence[WorkerLease]] = []
     async with MemoryStorage(clock=clock_of_loop()) as storage:
-        worker = Worker(
-            storage=storage,
-            clock=clock_of_loop(),
-            config=QUICK,
-            analyser=ProviderAnalyser(),
-            archives=ledger_archives(),
-            compare_clocks=lambda tx: compared.append(tx.workers.list()),
+        worker = make_engine_worker(
+            storage, clock_of_loop(), compare_clocks=lambda tx: compared.append(tx.workers.list())
         )
         await worker.acquire()
         assert compared == [[]]
@@ -782,12 +783,9 @@ async def test_a_report_before_the_first_lease_is_merged_by_the_clock_of_the_dat
     """A process takes reports in as soon as it is there: the wait for a retry begins by the time of all others."""
     shared = SharedClock(clock_of_loop())
     async with MemoryStorage(clock=clock_of_loop()) as storage:
-        worker = Worker(
-            storage=storage,
-            clock=shared,
-            config=QUICK,
-            analyser=ProviderAnalyser(),
-            archives=ledger_archives(),
+        worker = make_engine_worker(
+            storage,
+            shared,
             compare_clocks=lambda _: shared.follow(lambda: clock_of_loop().now() + timedelta(seconds=30)),
         )
         report = MessageReport(
