@@ -9,11 +9,13 @@ from typing import Any
 import attrs
 
 from outreach.ledger.common import settings_of
-from outreach.ledger.sending import committing
+from outreach.ledger.sending import committing, singles
 from outreach.ledger.sending.singles import IntentTerms
 from outreach.ledger.settling import ledger
+from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.message import Message
 from outreach.models.plans import (
     DecisionBasis,
     Ending,
@@ -23,6 +25,7 @@ from outreach.models.plans import (
     WaveResult,
 )
 from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.resources import Agent
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
@@ -31,9 +34,12 @@ from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
+    make_agent,
+    make_call,
     make_call_report,
     make_campaign,
     make_lease,
+    make_message,
     make_message_report,
     make_prepared,
     make_worker,
@@ -213,3 +219,15 @@ def intent_terms(now: datetime = NOW, **changes: Any) -> IntentTerms:
         backoff=BACKOFF,
     )
     return attrs.evolve(terms, **changes)
+
+
+async def given_singles(storage: Storage) -> tuple[Agent, Call, Message]:
+    """Write a worker, an agent, and a single call and a single message that are due."""
+    agent = make_agent()
+    call, message = make_call(agent_id=agent.id), make_message()
+    await storage.write(lambda tx: tx.leases.put(make_lease()))
+    await storage.write(lambda tx: tx.workers.put(make_worker()))
+    await storage.write(lambda tx: tx.agents.insert(agent))
+    await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
+    await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
+    return agent, call, message

@@ -26,10 +26,8 @@ from outreach.testing.builders import (
     make_agent,
     make_call,
     make_dispatch,
-    make_lease,
     make_message,
     make_provider_throttle,
-    make_worker,
     new_id,
 )
 from outreach.testing.clock import ShiftedClock
@@ -42,7 +40,17 @@ from outreach.testing.scripted import (
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import SECOND, commit, given_active, intent_terms, plan_wave, recipient, reread, settle
+from tests.engine.given import (
+    SECOND,
+    commit,
+    given_active,
+    given_singles,
+    intent_terms,
+    plan_wave,
+    recipient,
+    reread,
+    settle,
+)
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.trail import lines
 
@@ -256,13 +264,7 @@ async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage)
 
 async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     """Until it is over, or until they are stale if that comes first."""
-    agent = make_agent()
-    call, message = make_call(agent_id=agent.id), make_message()
-    await storage.write(lambda tx: tx.leases.put(make_lease()))
-    await storage.write(lambda tx: tx.workers.put(make_worker()))
-    await storage.write(lambda tx: tx.agents.insert(agent))
-    await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
-    await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
+    _, call, message = await given_singles(storage)
     for provider, seconds in ((call.provider, 30), (message.carrier, 900)):
         throttle = make_provider_throttle(provider=provider, until=NOW + timedelta(seconds=seconds))
         await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]

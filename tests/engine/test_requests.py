@@ -16,6 +16,8 @@ from tests.engine.given import SECOND
 
 pytestmark = pytest.mark.virtual_time
 
+ANSWER = StoredAnswer(body=b"1")
+
 DAY = timedelta(hours=24)
 
 
@@ -25,9 +27,7 @@ async def test_the_first_request_of_a_key_is_its_own_and_a_second_waits_then_rep
     assert (await _begin(storage, "b")).state == "wait"
     assert (await _begin(storage, "a")).state == "mine"
     answer = StoredAnswer(body=b"{}", location="/calls/1")
-    await storage.write(
-        lambda tx: idempotency.store_answer(tx, THIS_WORKSPACE, "op", "key", token="a", answer=answer, now=NOW)
-    )
+    await _finish(storage, answer)
     assert await _begin(storage, "b") == KeyClaim(state="replay", answer=answer)
 
 
@@ -36,11 +36,7 @@ async def test_the_same_key_with_another_body_is_refused(storage: Storage, finis
     """docs/interface.md#safe-retry: another body is a 400, whether the first still runs or not."""
     await _begin(storage, "a")
     if finished:
-        await storage.write(
-            lambda tx: idempotency.store_answer(
-                tx, THIS_WORKSPACE, "op", "key", token="a", answer=StoredAnswer(body=b"1"), now=NOW
-            )
-        )
+        await _finish(storage)
     with pytest.raises(InvalidRequest) as caught:
         await _begin(storage, "b", fingerprint="other")
     assert caught.value.details[0].path == "Idempotency-Key"
@@ -57,11 +53,7 @@ async def test_keys_of_other_workspaces_and_operations_do_not_meet(storage: Stor
 async def test_a_key_is_forgotten_after_its_time(storage: Storage) -> None:
     """docs/interface.md#safe-retry: for 24 h; then the key is new, also for another body."""
     await _begin(storage, "a")
-    await storage.write(
-        lambda tx: idempotency.store_answer(
-            tx, THIS_WORKSPACE, "op", "key", token="a", answer=StoredAnswer(body=b"1"), now=NOW
-        )
-    )
+    await _finish(storage)
     assert (await _begin(storage, "b", after=DAY - TICK)).state == "replay"
     assert (await _begin(storage, "b", after=DAY, fingerprint="other")).state == "mine"
 
@@ -73,9 +65,7 @@ async def test_a_request_that_died_is_taken_over_and_cannot_finish_any_more(stor
     assert (await _begin(storage, "b", after=RUNNING_LEASE)).state == "mine"
     for operation in (
         lambda tx: idempotency.renew_claim(tx, THIS_WORKSPACE, "op", "key", token="a", now=NOW),
-        lambda tx: idempotency.store_answer(
-            tx, THIS_WORKSPACE, "op", "key", token="a", answer=StoredAnswer(body=b"1"), now=NOW
-        ),
+        lambda tx: idempotency.store_answer(tx, THIS_WORKSPACE, "op", "key", token="a", answer=ANSWER, now=NOW),
     ):
         with pytest.raises(RequestInProgress):
             await storage.write(operation)
@@ -100,11 +90,7 @@ async def test_a_fuller_answer_does_not_bring_back_who_was_erased(storage: Stora
 
     async def finish(settled: bool) -> None:
         answer = StoredAnswer(body=b"+14155557777", location="/14155557777")
-        await storage.write(
-            lambda tx: idempotency.store_answer(
-                tx, THIS_WORKSPACE, "op", "key", token="a", answer=answer, now=NOW, settled=settled
-            )
-        )
+        await _finish(storage, answer, settled=settled)
 
     await erase()
     await _begin(storage, "a")
@@ -126,13 +112,20 @@ async def test_a_clock_that_is_set_back_makes_nobody_wait_longer_than_for_a_dead
 ) -> None:
     """What has an answer replays it at once; what died is taken over a minute after somebody has asked."""
     await _begin(storage, "a", key="answered")
-    finish = {"token": "a", "answer": StoredAnswer(body=b"1"), "now": NOW}
-    await storage.write(lambda tx: idempotency.store_answer(tx, THIS_WORKSPACE, "op", "answered", **finish))  # type: ignore[arg-type]
+    await _finish(storage, key="answered")
     assert (await _begin(storage, "b", key="answered", after=-back)).state == "replay"
     await _begin(storage, "a")
     assert (await _begin(storage, "b", after=-back)).state == "wait"
     assert (await _begin(storage, "b", after=RUNNING_LEASE - TICK - back)).state == "wait"
     assert (await _begin(storage, "b", after=RUNNING_LEASE - back)).state == "mine"
+
+
+async def _finish(storage: Storage, answer: StoredAnswer = ANSWER, *, key: str = "key", settled: bool = True) -> None:
+    await storage.write(
+        lambda tx: idempotency.store_answer(
+            tx, THIS_WORKSPACE, "op", key, token="a", answer=answer, now=NOW, settled=settled
+        )
+    )
 
 
 async def _begin(

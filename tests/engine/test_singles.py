@@ -41,12 +41,7 @@ from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
-    make_agent,
-    make_call,
-    make_lease,
-    make_message,
     make_unsubscribe,
-    make_worker,
     make_workspace,
     new_id,
 )
@@ -61,7 +56,7 @@ from outreach.testing.scripted import (
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import BACKOFF, call_event, intent_terms, report
+from tests.engine.given import BACKOFF, call_event, given_singles, intent_terms, report
 from tests.engine.rig import QUICK, dispatching, given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
@@ -192,7 +187,7 @@ async def test_each_outcome_of_a_call(storage: Storage, state: DispatchState, st
 @pytest.mark.parametrize(("age", "sent"), [(STALE - TICK, True), (STALE, False), (STALE * 2, False)])
 async def test_singles_that_waited_too_long_are_canceled_as_stale(storage: Storage, age: timedelta, sent: bool) -> None:
     """docs/delivery-contract.md#rule-14: one that could not be dispatched for 10 minutes ends as `canceled: stale`."""
-    _, call, message = await _queued(storage)
+    _, call, message = await given_singles(storage)
     committed = await _commit(storage, message, call, now=NOW + age)
     assert [one is not None for one in committed] == [sent, sent]
     if not sent:
@@ -202,7 +197,7 @@ async def test_singles_that_waited_too_long_are_canceled_as_stale(storage: Stora
 @pytest.mark.parametrize("scope", ["all", "sms", "call"])
 async def test_singles_to_who_opted_out_since_are_canceled(storage: Storage, scope: Any) -> None:
     """docs/interface.md#register: POST /sms and POST /calls stop at the commit, too."""
-    _, call, message = await _queued(storage)
+    _, call, message = await given_singles(storage)
     for phone in (call.to, message.to):
         entry = make_unsubscribe(phone=phone, scope=scope)
         await storage.write(lambda tx, entry=entry: tx.register.put(entry))  # type: ignore[misc]
@@ -213,7 +208,7 @@ async def test_singles_to_who_opted_out_since_are_canceled(storage: Storage, sco
 @pytest.mark.parametrize("change", [{"is_active": False}, {"direction": "inbound"}])
 async def test_a_call_whose_agent_may_not_call_any_more_is_canceled(storage: Storage, change: dict[str, Any]) -> None:
     """docs/delivery-contract.md#rule-3: everything again at the commit, the agent included."""
-    agent, call, message = await _queued(storage)
+    agent, call, message = await given_singles(storage)
     await storage.write(lambda tx: tx.agents.update(attrs.evolve(agent, **change)))
     _, placed = await _commit(storage, message, call)
     found = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
@@ -224,7 +219,7 @@ async def test_a_call_whose_agent_may_not_call_any_more_is_canceled(storage: Sto
 
 async def test_singles_of_a_suspended_workspace_wait_and_become_stale(storage: Storage) -> None:
     """A workspace that may not work sends nothing; what waits is looked at again, at the latest when it is stale."""
-    _, call, message = await _queued(storage)
+    _, call, message = await given_singles(storage)
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=WorkspaceStatus.SUSPENDED)))
     assert await _commit(storage, message, call) == (None, None)
     due = await storage.read(lambda tx: [work.due_at for work in tx.work.due()])
@@ -253,7 +248,7 @@ async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest
 
     docs/delivery-contract.md#rule-14.
     """
-    _, call, message = await _queued(storage)
+    _, call, message = await given_singles(storage)
     committed = await _commit(storage, message, call)
     deferred = DispatchOutcome(
         state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=retry_after_seconds
@@ -279,7 +274,7 @@ async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest
 
 async def test_what_is_put_off_backs_off_also_after_the_clock_was_set_back(storage: Storage) -> None:
     """By its latest request, and not by the one whose time lies ahead: else its provider is asked without a pause."""
-    _, call, message = await _queued(storage)
+    _, call, message = await given_singles(storage)
     deferred = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited")
     for now in (NOW + timedelta(minutes=5), NOW):
         committed = await _commit(storage, message, call, now=now)
@@ -296,7 +291,7 @@ async def test_what_is_put_off_backs_off_also_after_the_clock_was_set_back(stora
 
 async def test_singles_are_committed_once_and_under_the_present_lease_only(storage: Storage) -> None:
     """docs/delivery-contract.md#rule-2 and #rule-3: one open dispatch, and none under a lost lease."""
-    _, call, message = await _queued(storage)
+    _, call, message = await given_singles(storage)
     with pytest.raises(LeaseLost):
         await _commit(storage, message, call, epoch=2)
     assert all(one is not None for one in await _commit(storage, message, call))
@@ -366,19 +361,8 @@ async def _caller(engine: Outreach) -> tuple[str, NewCall]:
     return workspace.id, NewCall(agent_id=agent.id, to=TO)
 
 
-async def _queued(storage: Storage) -> tuple[Any, Call, Message]:
-    agent = make_agent()
-    call, message = make_call(agent_id=agent.id), make_message()
-    await storage.write(lambda tx: tx.leases.put(make_lease()))
-    await storage.write(lambda tx: tx.workers.put(make_worker()))
-    await storage.write(lambda tx: tx.agents.insert(agent))
-    await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
-    await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
-    return agent, call, message
-
-
 async def _placed(storage: Storage) -> tuple[Any, Call, Dispatch]:
-    agent, call, message = await _queued(storage)
+    agent, call, message = await given_singles(storage)
     _, placed = await _commit(storage, message, call)
     assert placed is not None
     return agent, call, placed
