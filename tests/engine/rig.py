@@ -194,6 +194,15 @@ async def until(
     return result
 
 
+async def until_true(condition: Callable[[], object], *, timeout_seconds: float = 30.0) -> Any:
+    """Wait until a condition gives something true, and return that."""
+
+    async def read() -> object:
+        return condition()
+
+    return await until(read, timeout_seconds=timeout_seconds)
+
+
 def contacts(count: int, *, first: int = 0) -> list[NewRecipient]:
     """Return contacts with numbers of their own."""
     return [NewRecipient(phone_number=f"+1415555{first + n:04d}", first_name=f"N{first + n}") for n in range(count)]

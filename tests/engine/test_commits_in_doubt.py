@@ -22,7 +22,7 @@ from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.writer import CommitUnknown
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, until, until_true
 
 pytestmark = pytest.mark.virtual_time
 
@@ -100,10 +100,7 @@ async def test_a_single_message_does_not_depend_on_what_is_read_after_its_commit
             found = await rig.engine.messages.get(workspace.id, sent.id)
             return found if found.status is MessageStatus.ACCEPTED else None
 
-        async def asked() -> bool:
-            return bool(rig.carrier.requests)
-
-        await until(asked)
+        await until_true(lambda: rig.carrier.requests)
         away = 0
         await until(accepted)
         assert [message.to for message in rig.carrier.requests] == [MESSAGE.to]

@@ -37,6 +37,7 @@ from tests.engine.rig import (
     sending,
     start_campaign,
     until,
+    until_true,
 )
 
 pytestmark = pytest.mark.virtual_time
@@ -161,11 +162,7 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
         async with anyio.create_task_group() as tasks:
             await tasks.start(runner.serve)
             await old.slice(most=1)
-
-            async def asked() -> bool:
-                return len(gate.asked) == 1
-
-            await until(asked)
+            await until_true(lambda: len(gate.asked) == 1)
             await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=clock_of_loop().now()))
             yield old
             tasks.cancel_scope.cancel()
@@ -389,11 +386,7 @@ async def test_a_lease_that_cannot_be_given_back_does_not_end_the_dispatcher(
 
         monkeypatch.setattr(rig.worker, "release", fail_once)
         await rig.storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=clock.now()))
-
-        async def tried() -> bool:
-            return failed > 0
-
-        await until(tried)
+        await until_true(lambda: failed > 0)
         await start_campaign(rig.engine, await given_workspace(rig.engine), 1)
         await rig.carrier.wait_for_requests(1)
         assert "OSError" in (rig.dispatcher.health().last_error or "")

@@ -13,7 +13,7 @@ from anyio.abc import TaskStatus
 from outreach import ConfigError, NewMessage, Outreach
 from outreach.models.work import WorkUnit
 from outreach.protocols import DispatcherHealth, DispatcherParts
-from tests.engine.rig import given_workspace, until
+from tests.engine.rig import given_workspace, until_true
 
 pytestmark = pytest.mark.virtual_time
 
@@ -93,11 +93,7 @@ async def is_cancelled_later(task_status: TaskStatus[None]) -> None:
 async def test_an_end_after_the_start_is_reported(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     """Log, health and readiness show it: the process would otherwise seem to dispatch, and do nothing."""
     async with Outreach.open("memory://", dispatch=True, dispatcher=Own(run)) as engine:
-
-        async def ended() -> bool:
-            return not engine.health().dispatching
-
-        await until(ended)
+        await until_true(lambda: not engine.health().dispatching)
         health, readiness = engine.health(), await engine.readiness()
     assert (health.state, health.refused_reason) == ("refused", "ended")
     assert not readiness.ready

@@ -24,7 +24,7 @@ from outreach.models.campaign import CampaignCreated
 from outreach.services.campaigns.contacts import VariableNameCollector, prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from tests.engine.calling import CALLS, given_agent, given_calls
-from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until_true
 
 pytestmark = pytest.mark.virtual_time
 
@@ -157,11 +157,7 @@ async def test_an_agent_gets_the_columns_that_it_expects() -> None:
         for problems in (foreseen.placeholder_problems, checked.placeholder_problems):
             assert [(one.name, one.count) for one in problems] == [("Vorname", 1)]
         await rig.engine.campaigns.start(workspace.id, campaign.id)
-
-        async def placed() -> bool:
-            return len(rig.voice.requests) == len(LISTED)
-
-        await until(placed)
+        await until_true(lambda: len(rig.voice.requests) == len(LISTED))
         assert [one.variables.get("Vorname") for one in rig.voice.requests] == ["Ann", None]
 
 

@@ -39,6 +39,7 @@ from tests.engine.rig import (
     sending,
     start_campaign,
     until,
+    until_true,
 )
 
 pytestmark = pytest.mark.virtual_time
@@ -56,11 +57,7 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
     carrier = ScriptedCarrier(lambda _: drop("dropped"))
     async with sending(open_storage(clock_of_loop()), 20, carrier=carrier) as (rig, campaign):
         await reaches(rig.engine, campaign, "paused")
-
-        async def pause_logged() -> object:
-            return told(caplog, "campaign_paused")
-
-        (pause,) = await until(pause_logged)
+        (pause,) = await until_true(lambda: told(caplog, "campaign_paused"))
         assert campaign.id in pause
         assert campaign.workspace_id in pause
         assert "error_budget" in pause
@@ -90,11 +87,7 @@ async def test_a_pause_is_reported_of_a_campaign_that_is_due_all_the_same(
             tx.work.schedule(campaign_unit(known), expiry or now)
 
         await rig.storage.write(operation)
-
-        async def pause_logged() -> object:
-            return told(caplog, "campaign_paused")
-
-        (pause,) = await until(pause_logged)
+        (pause,) = await until_true(lambda: told(caplog, "campaign_paused"))
         assert campaign.id in pause
 
 
@@ -147,11 +140,7 @@ async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
         campaign = await start_campaign(engine, workspace, 3, rate_per_minute=1)
     shutil.copy(here, there)
     async with Outreach.open(f"sqlite:///{there}", dispatch=True, clock=clock_of_loop()) as engine:
-
-        async def pause_logged() -> object:
-            return told(caplog, "campaign_paused")
-
-        (pause,) = await until(pause_logged)
+        (pause,) = await until_true(lambda: told(caplog, "campaign_paused"))
     assert campaign.id in pause
     assert "(moved)" in pause
 
@@ -176,11 +165,7 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
 ) -> None:
     """Whatever fails meanwhile, and however often: outcomes, slices, heartbeats."""
     async with sending(open_storage(clock_of_loop()), 10) as (rig, campaign):
-
-        async def something_is_sent() -> object:
-            return rig.carrier.requests
-
-        await until(something_is_sent)
+        await until_true(lambda: rig.carrier.requests)
         failures = 0
 
         def fail() -> None:
@@ -194,11 +179,7 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
                 await anyio.sleep(0.02)
         rig.storage.before_write = lambda: None
         await reaches(rig.engine, campaign, "completed")
-
-        async def end_logged() -> object:
-            return told(caplog, "database_again")
-
-        await until(end_logged)
+        await until_true(lambda: told(caplog, "database_again"))
     lines = [one.getMessage() for one in caplog.records if one.name == "outreach"]
     assert lines[0] == "Nothing was written. The disk that the database is on is full."
     assert lines[1].startswith("The database accepts writes again.")
@@ -220,11 +201,7 @@ async def test_nothing_is_sent_while_the_note_cannot_be_written(
 
         with monkeypatch.context() as patch:
             patch.setattr(rig.storage.lock, "record_high_water", refuse_note)
-
-            async def is_refused() -> bool:
-                return rig.engine.health().refused_reason == "note"
-
-            await until(is_refused)
+            await until_true(lambda: rig.engine.health().refused_reason == "note")
             count = len(rig.carrier.requests)
             await anyio.sleep(12)
             assert len(rig.carrier.requests) == count

@@ -60,6 +60,7 @@ from tests.engine.rig import (
     reported,
     time_passes,
     until,
+    until_true,
 )
 
 pytestmark = pytest.mark.virtual_time
@@ -467,11 +468,7 @@ async def test_an_account_that_does_not_answer_takes_no_other_ones_places(storag
     clock.advance(62)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reconciler.round)
-
-        async def all_asked() -> bool:
-            return asked == calls
-
-        await until(all_asked)
+        await until_true(lambda: asked == calls)
         tasks.cancel_scope.cancel()
 
 
@@ -528,11 +525,7 @@ async def test_those_that_no_look_up_reached_end_after_their_deadline(
     async with anyio.create_task_group() as tasks:
         clock.advance(62)
         tasks.start_soon(reconciler.round)
-
-        async def is_asking() -> bool:
-            return bool(reconciler._asked_providers)
-
-        await until(is_asking)
+        await until_true(lambda: reconciler._asked_providers)
         clock.advance(config.reconcile_deadline_seconds + config.reconcile_retry_seconds - 1)
         await reconciler.round()
         assert await unknown() == 5

@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Identifier
 
 from outreach import Outreach
 from tests import postgres
-from tests.engine.rig import given_workspace, reaches, start_campaign, until
+from tests.engine.rig import given_workspace, reaches, start_campaign, until, until_true
 from tests.engine.test_two_databases import Ledger
 
 pytestmark = [pytest.mark.anyio, pytest.mark.turn(3, "starts servers of PostgreSQL of its own")]
@@ -71,11 +71,7 @@ async def test_a_worker_goes_over_to_the_standby_and_pauses_what_runs(primary: p
         async with ledger.engine() as engine:
             workspace = await given_workspace(engine)
             campaign = await start_campaign(engine, workspace, 40)
-
-            async def some() -> bool:
-                return ledger.sent() > 2
-
-            await until(some)
+            await until_true(lambda: ledger.sent() > 2)
             await replicated(primary, standby)
             primary.stop(signal.SIGQUIT)
             standby.execute("SELECT pg_promote()")
@@ -149,11 +145,7 @@ async def test_a_note_that_cannot_be_written_stops_the_dispatch(
     """It would not show that the database was set back."""
     monkeypatch.setenv("OUTREACH_STATE_DIR", str(tmp_path / "missing"))
     async with Ledger(url=primary.url("app"), directory=tmp_path).engine() as engine:
-
-        async def refused() -> bool:
-            return engine.health().refused_reason == "note"
-
-        await until(refused)
+        await until_true(lambda: engine.health().refused_reason == "note")
 
 
 async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_back(
@@ -173,11 +165,7 @@ async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_ba
                     raw.execute(SQL("CREATE TABLE kept.{0} AS TABLE outreach.{0}").format(Identifier(table)))
             # Counted from here: what was sent before is not lost.
             before = ledger.sent()
-
-            async def more() -> bool:
-                return ledger.sent() > before + 6
-
-            await until(more)
+            await until_true(lambda: ledger.sent() > before + 6)
             with raw.transaction():
                 raw.execute("SET LOCAL session_replication_role = replica")
                 raw.execute("SELECT 1 FROM outreach.fence FOR UPDATE")

@@ -16,7 +16,17 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, Step, accept, defer
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
-from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import (
+    QUICK,
+    Rig,
+    contacts,
+    dispatching,
+    given_campaign,
+    given_workspace,
+    reaches,
+    until,
+    until_true,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -67,11 +77,7 @@ async def test_a_pause_that_one_node_is_asked_for_holds_on_the_other(kind: str) 
         ]
         for campaign in campaigns:
             await one.engine.campaigns.start(workspace.id, campaign.id)
-
-        async def both_send() -> bool:
-            return min(len(first.requests), len(second.requests)) >= 6
-
-        await until(both_send)
+        await until_true(lambda: min(len(first.requests), len(second.requests)) >= 6)
         busy = True
 
         async def throttled() -> bool:

@@ -25,7 +25,7 @@ from outreach.database import (
 from outreach.errors import StorageError
 from outreach.storage.sqlite.copying import mark_as_archive
 from tests import postgres
-from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, until
+from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -70,11 +70,7 @@ class Ledger:
             workspace = await given_workspace(engine)
             await start_campaign(engine, workspace, 20)
             before = self.sent()
-
-            async def some() -> bool:
-                return self.sent() > before + 2
-
-            await until(some)
+            await until_true(lambda: self.sent() > before + 2)
 
     async def reason_of_pause(self) -> str | None:
         """Dispatch from it, and return why its campaign was paused; nothing of that campaign is sent."""
@@ -94,11 +90,7 @@ class Ledger:
         """Dispatch from it: it goes on with its campaign by itself."""
         before = self.sent()
         async with self.engine() as engine:
-
-            async def more() -> bool:
-                return self.sent() > before
-
-            await until(more)
+            await until_true(lambda: self.sent() > before)
             assert not (await engine.status()).paused
 
     async def refusal(self) -> str | None:

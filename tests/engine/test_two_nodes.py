@@ -23,7 +23,7 @@ from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
 from outreach.testing.clock import ShiftedClock
 from tests import postgres
-from tests.engine.rig import WatchedStorage, contacts, given_workspace, until
+from tests.engine.rig import WatchedStorage, contacts, given_workspace, until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -119,11 +119,7 @@ async def test_a_second_node_waits_for_the_key_and_gets_what_the_first_one_made(
                 await hold.claimed.wait()
                 asked = second.writes
                 tasks.start_soon(ask, 2, two)
-
-                async def has_asked_again() -> bool:
-                    return second.writes >= asked + 3
-
-                await until(has_asked_again)
+                await until_true(lambda: second.writes >= asked + 3)
                 assert answers == {}
                 assert await made(url, kind) == []
                 hold.go_on.set()
@@ -177,11 +173,7 @@ async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypat
                 tasks.start_soon(ask, 1, one)
                 await claimed.wait()
                 tasks.start_soon(ask, 2, two)
-
-                async def listens() -> bool:
-                    return isinstance(two._storage, PostgresStorage) and two._storage.is_listening
-
-                await until(listens)
+                await until_true(lambda: isinstance(two._storage, PostgresStorage) and two._storage.is_listening)
 
                 async def asks_no_more() -> bool:
                     before = asked

@@ -26,7 +26,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, drop
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.rig import QUICK, dispatching, given_workspace, sending, start_campaign, until
+from tests.engine.rig import QUICK, dispatching, given_workspace, sending, start_campaign, until_true
 from tests.engine.test_own_dispatchers import Own
 from tests.logged import BODY, NUMBER, SECRETS, TOKEN, Log, break_down, listening
 
@@ -46,11 +46,7 @@ def log() -> Iterator[Log]:
 
 async def logged(log: Log, action: str) -> None:
     """Wait until there is a line of an action."""
-
-    async def there() -> bool:
-        return bool(log.of(action))
-
-    await until(there, timeout_seconds=600)
+    await until_true(lambda: log.of(action), timeout_seconds=600)
 
 
 class Breaking(ScriptedCarrier):

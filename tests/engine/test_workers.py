@@ -58,6 +58,7 @@ from tests.engine.rig import (
     people,
     reaches,
     until,
+    until_true,
 )
 
 pytestmark = pytest.mark.virtual_time
@@ -447,11 +448,7 @@ async def test_a_third_engine_stands_by_until_a_place_is_free() -> None:
             "standing_by",
         ]
         await third_place.dispatcher.stop(grace_seconds=1.0)
-
-        async def dispatches() -> bool:
-            return two.dispatcher.health().state == "dispatching"
-
-        await until(dispatches)
+        await until_true(lambda: two.dispatcher.health().state == "dispatching")
 
 
 async def test_what_an_engine_drives_is_handed_over_when_it_stops() -> None:
@@ -462,11 +459,7 @@ async def test_what_an_engine_drives_is_handed_over_when_it_stops() -> None:
             campaigns = await _given_campaigns(one, 4, 20, rate_per_minute=60)
             for campaign in campaigns:
                 await one.engine.campaigns.start(campaign.workspace_id, campaign.id)
-
-            async def both_send() -> bool:
-                return min(_sent(one, two)) >= 4
-
-            await until(both_send)
+            await until_true(lambda: min(_sent(one, two)) >= 4)
         for campaign in campaigns:
             await reaches(one.engine, campaign, "completed")
         assert sum(_sent(one, two)) == 80
@@ -536,11 +529,7 @@ async def test_a_stop_at_one_engine_holds_at_the_other_from_its_next_commit() ->
         campaigns = await _given_campaigns(one, 2, 40, rate_per_minute=60)
         for campaign in campaigns:
             await one.engine.campaigns.start(campaign.workspace_id, campaign.id)
-
-        async def both_send() -> bool:
-            return min(_sent(one, two)) >= 1
-
-        await until(both_send)
+        await until_true(lambda: min(_sent(one, two)) >= 1)
         for each, campaign in zip((one, two), campaigns, strict=True):
             await each.engine.campaigns.pause(campaign.workspace_id, campaign.id)
         before = _sent(one, two)
