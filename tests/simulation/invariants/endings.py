@@ -152,7 +152,8 @@ class EndingChecks:
             return campaign.is_terminal or (before.due_at is not None and before.due_at <= now)
         if after.reason is not None:
             return False
-        delivered = last.report is MessageStatus.DELIVERED
+        # Receipts of two requests that were thought not to be taken may come together: one that arrived is enough.
+        delivered = any(one.step == sent[-1] and one.report is MessageStatus.DELIVERED for one in self._of(after))
         return delivered or not goes_on or not settings_of(tx, campaign.workspace_id).retry_enabled
 
     def _accepted_of(self, after: Recipient, step: int) -> Dispatch | None:
