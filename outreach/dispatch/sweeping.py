@@ -61,7 +61,7 @@ class Sweeper:
     async def sweep(self) -> None:
         """Delete leftovers of failed loads, what has expired, idle units, callbacks, attempts, uploads; erase by age.
 
-        What goes by its age waits until the clock has not been set for an hour.
+        Deletion by age starts once the clock has run for an hour without being set.
         """
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:

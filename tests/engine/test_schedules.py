@@ -197,7 +197,7 @@ async def test_a_clock_that_is_ahead_for_a_moment_costs_no_run(place: Place) -> 
 
 
 async def test_a_time_that_no_heartbeat_confirms_decides_nothing(place: Place) -> None:
-    """Another process has repaired what a clock did that this one still goes by, or this one was suspended."""
+    """Another process has corrected its clock and this one has not, or this one was suspended."""
     schedule = await place.schedule()
     lease = make_lease(steady_since=MONDAY, steady_until=MONDAY)
     await place.engine._storage.write(lambda tx: tx.leases.put(lease))
