@@ -6,8 +6,8 @@ Scopes of a key allow operations: docs/managing.md#scopes.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Collection, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final
 
 from starlette.requests import Request
 
@@ -15,20 +15,13 @@ from outreach import ConfigError, NotFound, Workspace, WorkspaceStatus
 from outreach.errors import InsufficientScope, RateLimited, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
 from outreach.http import RateLimitState
 from outreach.models import API_SCOPES, ApiAccess, ApiScope
-from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.context import Authenticate, Identity, Server, request_state_of, server_of
 
 _READ: Final[tuple[ApiScope, ...]] = ("read", "manage")
 _MANAGE: Final[tuple[ApiScope, ...]] = ("manage",)
 
 
-def resource_operation(definition: Any, method: str) -> str:
-    """Return the `operationId` of a method of a resource, such as `listAgents`."""
-    verb = definition.created if method == "create" else method
-    return f"{verb}{definition.kind.noun.capitalize()}{'s' if method == 'list' else ''}"
-
-
-SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
+SCOPES_BY_OPERATION: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "createCall": ("send",),
     "getCall": ("send", *_READ),
     "listSmsCampaigns": ("send", *_READ),
@@ -37,114 +30,16 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "createCampaign": ("send", "manage"),
     "updateSmsSettings": ("send", "manage"),
     "sendSms": ("send",),
-    "listManagedCampaigns": _READ,
-    "getCampaign": _READ,
-    "countFlowContacts": _READ,
-    "countRecipients": _READ,
-    "listRecipients": _READ,
-    "getRecipient": _READ,
-    "getRecipientTrail": _READ,
-    "listSms": _READ,
-    "getSms": _READ,
-    "listCalls": _READ,
-    "getCallDetails": _READ,
-    "listInbound": _READ,
-    "getInbound": _READ,
+    # They change nothing: a POST is for their body.
     "countAudience": _READ,
-    "getContactHistory": _READ,
-    "listUnsubscribes": _READ,
-    "getUnsubscribe": _READ,
-    "getSettings": _READ,
-    "listUnreachableNumbers": _READ,
-    "listAccounts": _READ,
-    "getAccount": _READ,
-    "listEvents": _READ,
-    "preflightCampaign": _READ,
-    "forecastCampaign": _READ,
-    "listForecasts": _READ,
-    "getCampaignClock": _READ,
-    "getCampaignApproval": _READ,
-    "getCampaignNow": _READ,
-    "getCampaignProgress": _READ,
-    "reportCampaign": _READ,
-    "exportCampaign": _READ,
-    "getPrices": _READ,
-    "listUploads": _READ,
-    "getUpload": _READ,
-    "listNextRuns": _READ,
-    "listOccurrences": _READ,
     "previewSchedule": _READ,
-    "pauseSchedule": _MANAGE,
-    "resumeSchedule": _MANAGE,
-    "runSchedule": _MANAGE,
-    "skipNextRun": _MANAGE,
-    "getWebhookProgress": _READ,
-    "listWebhookAttempts": _READ,
-    "pauseWebhook": _MANAGE,
-    "enableWebhook": _MANAGE,
-    "testWebhook": _MANAGE,
-    "rotateWebhook": _MANAGE,
-    "replayWebhook": _MANAGE,
-    "createUpload": _MANAGE,
-    "addUploadChunk": _MANAGE,
-    "removeUpload": _MANAGE,
-    "checkUpload": _MANAGE,
-    "listUploadRejects": _MANAGE,
-    "loadUpload": _MANAGE,
-    "addUpload": _MANAGE,
-    "updateCampaign": _MANAGE,
-    "deleteCampaign": _MANAGE,
-    "sendTestMessage": _MANAGE,
-    "cloneCampaign": _MANAGE,
-    "followUpCampaign": _MANAGE,
-    "addRecipients": _MANAGE,
-    "closeCampaign": _MANAGE,
-    "archiveCampaign": _MANAGE,
-    "unarchiveCampaign": _MANAGE,
-    "skipRecipient": _MANAGE,
-    "checkCallback": _MANAGE,
-    "simulateEvent": _MANAGE,
-    "setPrices": _MANAGE,
-    "removePrices": _MANAGE,
-    "startCampaign": _MANAGE,
-    "unscheduleCampaign": _MANAGE,
-    "pauseCampaign": _MANAGE,
-    "resumeCampaign": _MANAGE,
-    "cancelCampaign": _MANAGE,
-    "addUnsubscribes": _MANAGE,
-    "removeUnsubscribe": _MANAGE,
-    "removeUnreachableNumber": _MANAGE,
-    "resolveUnsubscribe": _MANAGE,
-    "setCallOutcome": _MANAGE,
-    "decideDispatches": _MANAGE,
-    "lookUpDispatch": _MANAGE,
-    "erasePerson": _MANAGE,
-    "updateCallSettings": _MANAGE,
-    "updateReplySettings": _MANAGE,
-    "setContactHours": _MANAGE,
-    **{
-        resource_operation(one, method): _READ if method in {"list", "get"} else _MANAGE
-        for one in RESOURCE_SERVICES.values()
-        for method in one.managed
-    },
 }
-"""The scopes of each operation of openapi.yaml; one of them is enough."""
+"""The scopes of the operations of docs/interface.md, and of those whose method does not say them."""
 
 
-def require_scope(operation: str, scopes: Collection[str], *, of_key: bool = True) -> None:
-    """Check that the caller may do an operation.
-
-    Args:
-        operation: Its `operationId`.
-        scopes: Their scopes.
-        of_key: Whether an API key has them, not an identity of the host.
-
-    Raises:
-        InsufficientScope: It may not.
-    """
-    needed = SCOPES[operation]
-    if not any(scope in scopes for scope in needed):
-        raise InsufficientScope(needed, of_key=of_key)
+def scopes_of(operation: str, method: str) -> Sequence[ApiScope]:
+    """Return the scopes of an operation, by its `operationId` and its HTTP method; one of them is enough."""
+    return SCOPES_BY_OPERATION.get(operation) or (_READ if method in {"GET", "HEAD"} else _MANAGE)
 
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE | re.ASCII)
@@ -191,7 +86,9 @@ async def check_access(request: Request, operation: str) -> Workspace:
     request_state_of(request).workspace_id = workspace.id
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
-    require_scope(operation, access.scopes, of_key=server.authenticate is None)
+    needed = scopes_of(operation, request.method)
+    if not any(scope in access.scopes for scope in needed):
+        raise InsufficientScope(needed, of_key=server.authenticate is None)
     return workspace
 
 

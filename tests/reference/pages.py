@@ -25,7 +25,7 @@ from outreach.models.states import (
     RecipientStatus,
 )
 from outreach.rules.settlement import may_settle
-from outreach_server.auth import SCOPES
+from outreach_server.auth import scopes_of
 from outreach_server.cli.doctor import findings
 from outreach_server.cli.doctor.findings import ServerCode
 from outreach_server.cli.setup.setting_flags import shown
@@ -206,7 +206,7 @@ def operations_page() -> str:
             ("Request", "Operation", "Effect", "Scopes"),
             [
                 (f"`{method.upper()} {path}`", f"`{one['operationId']}`", one["summary"],
-                 code(SCOPES[one["operationId"]]))
+                 code(scopes_of(one["operationId"], method.upper())))
                 for path, method, one in operations()
             ],
         ),

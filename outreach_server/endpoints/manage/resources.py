@@ -21,7 +21,6 @@ from outreach.http import (
     to_json,
 )
 from outreach.server_support import RESOURCE_SERVICES
-from outreach_server.auth import resource_operation
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
 from outreach_server.errors import answer_once, json_response
@@ -33,6 +32,12 @@ _BODIES: Final[Mapping[str, Callable[[Server], ResourceBodies[Any, Any]]]] = {
     "webhooks": lambda _: WEBHOOK_BODIES,
 }
 """The bodies that hold more than the fields of the models."""
+
+
+def resource_operation(definition: Any, method: str) -> str:
+    """Return the `operationId` of a method of a resource, such as `listAgents`."""
+    verb = definition.created if method == "create" else method
+    return f"{verb}{definition.kind.noun.capitalize()}{'s' if method == 'list' else ''}"
 
 
 @cache

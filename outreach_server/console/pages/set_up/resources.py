@@ -12,7 +12,6 @@ from markupsafe import Markup
 from outreach import FlowStep
 from outreach.models import INTERNAL_FIELDS
 from outreach.server_support import RESOURCE_SERVICES
-from outreach_server.auth import resource_operation
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -20,6 +19,7 @@ from outreach_server.console.drawing.flows import drawn
 from outreach_server.console.pages.set_up.field_words import FIELDS
 from outreach_server.console.pages.set_up.inputs import Choices, Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
+from outreach_server.endpoints.manage.resources import resource_operation
 
 _SIMULATOR: Final = "simulator"
 _HIDDEN: Final = ("id", "workspace_id", *INTERNAL_FIELDS)
