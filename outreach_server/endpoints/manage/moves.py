@@ -1,31 +1,83 @@
-"""/manage/campaigns/{id}/start and the other moves of a campaign, archiving among them."""
+"""/manage/campaigns/{id}/start and the other moves of campaigns, schedules and webhooks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from outreach import NotFound
 from outreach.errors import CannotStart, Problem
-from outreach.http import in_update_names, read_campaign_start, write_managed_campaign
+from outreach.http import (
+    SCHEDULE_BODIES,
+    WEBHOOK_BODIES,
+    ResourceBodies,
+    in_update_names,
+    read_campaign_start,
+    write_managed_campaign,
+)
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_optional_body, refuse_body
-from outreach_server.errors import answer_once
+from outreach_server.errors import answer_once, json_response
 
 _WARNED_OF: Final = frozenset({"start", "resume"})
 
 
 class Move(HTTPEndpoint):
-    """Move a campaign."""
+    """Change the state of a resource.
 
+    Attributes:
+        kind: What is changed, such as `schedule`.
+        bodies: How its bodies are written.
+        has_key: Whether the operation takes an `Idempotency-Key`.
+        operation: The `operationId`.
+        method: The name of the service's method.
+    """
+
+    kind: ClassVar[str]
+    bodies: ClassVar[ResourceBodies[Any, Any]]
+    has_key: ClassVar[bool] = True
     operation: ClassVar[str]
     method: ClassVar[str]
-    """The name of the service's method."""
+
+    async def post(self, request: Request) -> Response:
+        """Change the resource, and return it as it is then."""
+        workspace = await admit(request, self.operation)
+        identifier = path_id(request, self.kind)
+        body = await refuse_body(request)
+        service = getattr(server_of(request).engine, f"{self.kind}s")
+        move = partial(getattr(service, self.method), workspace.id, identifier, actor=ACTOR)
+        write = self.bodies.write
+        if not self.has_key:
+            return json_response(write(await move()))
+        return await answer_once(body, self.operation, lambda key: move(idempotency_key=key), write, status=200)
+
+
+class ScheduleMove(Move):
+    """Change the state of a schedule."""
+
+    kind = "schedule"
+    bodies = SCHEDULE_BODIES
+
+
+class WebhookMove(Move):
+    """Change the state of an endpoint."""
+
+    kind = "webhook"
+    bodies = WEBHOOK_BODIES
+    has_key = False
+
+
+class CampaignMove(Move):
+    """Move a campaign, with what has to be known before a start."""
+
+    kind = "campaign"
 
     async def post(self, request: Request) -> Response:
         """Move the campaign, and return it as it is then."""
@@ -56,8 +108,27 @@ class Move(HTTPEndpoint):
             raise CannotStart(in_update_names(error.details)) from None
 
 
-MOVES: Final = {
-    name: (f"{name}Campaign", name)
-    for name in ("start", "unschedule", "pause", "resume", "cancel", "close", "archive", "unarchive")
+_MOVES: Final[Mapping[type[Move], Mapping[str, tuple[str, str]]]] = {
+    CampaignMove: {
+        name: (f"{name}Campaign", name)
+        for name in ("start", "unschedule", "pause", "resume", "cancel", "close", "archive", "unarchive")
+    },
+    ScheduleMove: {
+        "pause": ("pauseSchedule", "pause"),
+        "resume": ("resumeSchedule", "resume"),
+        "run": ("runSchedule", "run_now"),
+        "skip-next": ("skipNextRun", "skip_next"),
+    },
+    WebhookMove: {name: (f"{name}Webhook", name) for name in ("pause", "enable", "test")},
 }
 """The operation and the service's method of each move, by the end of its path."""
+
+# Metrics know an operation by the name of its endpoint.
+MOVE_ROUTES: Final = tuple(
+    Route(
+        f"/manage/{base.kind}s/{{id}}/{end}",
+        type(operation[0].upper() + operation[1:], (base,), {"operation": operation, "method": method}),
+    )
+    for base, moves in _MOVES.items()
+    for end, (operation, method) in moves.items()
+)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Final
 
-from starlette.endpoints import HTTPEndpoint
 from starlette.routing import Route
 
 from outreach_server.endpoints.manage import (
@@ -29,29 +27,10 @@ from outreach_server.endpoints.manage import (
     webhooks,
 )
 
-
-def move_routes(path: str, base: type[HTTPEndpoint], table: Mapping[str, tuple[str, str]]) -> Sequence[Route]:
-    """Return the routes of the moves of an object.
-
-    Args:
-        path: The path of the object.
-        base: The endpoint of a move.
-        table: The operation and the service's method, by the end of the path.
-    """
-    # Metrics know an operation by the name of its endpoint.
-    return [
-        Route(
-            f"{path}/{end}",
-            type(operation[0].upper() + operation[1:], (base,), {"operation": operation, "method": method}),
-        )
-        for end, (operation, method) in table.items()
-    ]
-
-
 MANAGE_ROUTES: Final = (
     Route("/manage/campaigns", campaigns.ManagedCampaigns),
     Route("/manage/campaigns/{id}", campaigns.ManagedCampaign),
-    *move_routes("/manage/campaigns/{id}", moves.Move, moves.MOVES),
+    *moves.MOVE_ROUTES,
     Route("/manage/campaigns/{id}/preflight", planning.PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", planning.ForecastCampaign),
     Route("/manage/campaigns/{id}/forecasts", planning.KeptForecasts),
@@ -88,11 +67,9 @@ MANAGE_ROUTES: Final = (
     Route("/manage/erasures", register.Erasures),
     Route("/manage/flows/{id}/contacts", resources.FlowContacts),
     *resources.resource_routes(),
-    *move_routes("/manage/schedules/{id}", schedules.Move, schedules.MOVES),
     Route("/manage/schedules/{id}/next-runs", schedules.NextRuns),
     Route("/manage/schedules/{id}/occurrences", schedules.Occurrences),
     Route("/manage/schedule-previews", schedules.SchedulePreviews),
-    *move_routes("/manage/webhooks/{id}", webhooks.Move, webhooks.MOVES),
     Route("/manage/webhooks/{id}/rotate", webhooks.RotateWebhook),
     Route("/manage/webhooks/{id}/replay", webhooks.ReplayWebhook),
     Route("/manage/webhooks/{id}/progress", webhooks.WebhookProgress),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
-
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,46 +11,13 @@ from outreach_server.auth import authenticate_request
 from outreach_server.bodies.query import words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
-    ACTOR,
     admit,
     page_response,
     path_id,
     read_body,
     read_page,
-    refuse_body,
 )
-from outreach_server.errors import answer_once, json_response
-
-
-class Move(HTTPEndpoint):
-    """Change the state of a schedule."""
-
-    operation: ClassVar[str]
-    method: ClassVar[str]
-    """The name of the service's method."""
-
-    async def post(self, request: Request) -> Response:
-        """Change the schedule, and return it as it is then."""
-        workspace = await admit(request, self.operation)
-        schedule_id = path_id(request, "schedule")
-        body = await refuse_body(request)
-        move = getattr(server_of(request).engine.schedules, self.method)
-        return await answer_once(
-            body,
-            self.operation,
-            lambda key: move(workspace.id, schedule_id, idempotency_key=key, actor=ACTOR),
-            SCHEDULE_BODIES.write,
-            status=200,
-        )
-
-
-MOVES: Final = {
-    "pause": ("pauseSchedule", "pause"),
-    "resume": ("resumeSchedule", "resume"),
-    "run": ("runSchedule", "run_now"),
-    "skip-next": ("skipNextRun", "skip_next"),
-}
-"""The operation and the service's method of each move, by the end of its path."""
+from outreach_server.errors import json_response
 
 
 class NextRuns(HTTPEndpoint):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
-
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,29 +25,8 @@ from outreach_server.endpoints.manage.common import (
     read_body,
     read_optional_body,
     read_page,
-    refuse_body,
 )
 from outreach_server.errors import answer_once, json_response
-
-
-class Move(HTTPEndpoint):
-    """Change the state of an endpoint."""
-
-    operation: ClassVar[str]
-    method: ClassVar[str]
-    """The name of the service's method."""
-
-    async def post(self, request: Request) -> Response:
-        """Change the endpoint, and return it as it is then."""
-        workspace = await admit(request, self.operation)
-        webhook_id = path_id(request, "webhook")
-        await refuse_body(request)
-        move = getattr(server_of(request).engine.webhooks, self.method)
-        return json_response(WEBHOOK_BODIES.write(await move(workspace.id, webhook_id, actor=ACTOR)))
-
-
-MOVES: Final = {name: (f"{name}Webhook", name) for name in ("pause", "enable", "test")}
-"""The operation and the service's method of each move, by the end of its path."""
 
 
 class RotateWebhook(HTTPEndpoint):
