@@ -23,7 +23,7 @@ HOUR = 3600.0
 )
 def test_a_daily_limit_of_us_networks_ends_at_midnight_in_los_angeles(now: datetime, hours: float) -> None:
     """Over a change of summer time too."""
-    assert seconds_to_reset("pacific_midnight", now) == hours * HOUR
+    assert seconds_to_reset({"1": "pacific_midnight"}, "1", now) == hours * HOUR
 
 
 @pytest.mark.parametrize("name", ["telnyx", "twilio", "vonage"])

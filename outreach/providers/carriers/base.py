@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 from typing import Final, Literal
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from zoneinfo import ZoneInfo
 import attrs
 
 from outreach.models.dispatch import DispatchOutcome, FailureClass
+from outreach.models.message import Keyword
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookupRequest
 from outreach.protocols.sent_list import SentQuery
@@ -27,6 +29,9 @@ CLOCK_SKEW_AFTER: Final = timedelta(seconds=60)
 
 DISPATCH_PARAMETER: Final = "dispatch"
 """The parameter of the callback URL that returns our dispatch id."""
+
+KEYWORDS: Final[Mapping[str, Keyword]] = {"STOP": "stop", "START": "start", "HELP": "help"}
+"""The keywords that a carrier has answered itself, by its names for them."""
 
 
 def no_sender(what: str) -> DispatchOutcome:
@@ -74,9 +79,15 @@ LimitReset = Literal["minute", "hour", "pacific_midnight"]
 _PACIFIC: Final = "America/Los_Angeles"
 
 
-def seconds_to_reset(reset: LimitReset | None, now: datetime) -> float | None:
-    """Return for how many seconds an account has to wait after its limit was reached; None without a limit."""
-    match reset:
+def seconds_to_reset(resets: Mapping[str, LimitReset], code: str | None, now: datetime) -> float | None:
+    """Return for how many seconds an account has to wait after its limit was reached; None without a limit.
+
+    Args:
+        resets: When the limits of a carrier end, by its codes.
+        code: The code of a failure; None without one.
+        now: The time of the failure.
+    """
+    match resets.get(code or ""):
         case "minute":
             return 60.0
         case "hour":

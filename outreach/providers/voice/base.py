@@ -7,7 +7,7 @@ Campaigns' own variables must not begin with an underscore.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -262,6 +262,16 @@ def report_of(
 
 WORDED_REFUSALS: Final = frozenset({400, 404, 422})
 """Statuses of refusals without a code, which only the message distinguishes."""
+
+RefusalWords = Sequence[tuple[Sequence[str], FailureClass]]
+"""Words of a provider's messages with their class: the first row whose words all occur decides."""
+
+
+def refusal_class(message: str, refusals: RefusalWords) -> FailureClass | None:
+    """Return the class of a refusal by its message; None leaves it to the HTTP status."""
+    said = message.lower()
+    return next((reason for words, reason in refusals if all(word in said for word in words)), None)
+
 
 CLOCK_SKEW: Final = timedelta(minutes=2)
 """The largest difference between a provider's clock and ours."""

@@ -135,7 +135,8 @@ def test_a_failure_has_its_reason(error: dict[str, str], reason: str) -> None:
 def test_a_limit_in_a_receipt_names_its_reset(code: str, reset: LimitReset | None) -> None:
     """From the time of the event on; a queue that is full names none."""
     report = _report(signed(_status("delivery_failed", errors=[{"code": code}])))
-    assert (report.reason, report.retry_after_seconds) == ("rate_limited", seconds_to_reset(reset, report.at))
+    seconds = None if reset is None else seconds_to_reset({code: reset}, code, report.at)
+    assert (report.reason, report.retry_after_seconds) == ("rate_limited", seconds)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from outreach.models.message import Keyword
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import (
@@ -20,7 +19,7 @@ from outreach.protocols.adapter import (
     Connection,
     InboundMessageEvent,
 )
-from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
+from outreach.providers.carriers.base import DISPATCH_PARAMETER, KEYWORDS, seconds_to_reset
 from outreach.providers.carriers.telnyx.carrier import NAME
 from outreach.providers.carriers.telnyx.errors import LIMIT_RESETS, deciding_error, failure_class
 from outreach.providers.http.callback_bodies import (
@@ -56,7 +55,6 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
 
 _REPORTS: Final = frozenset({"message.sent", "message.finalized"})
 _INBOUND: Final = "message.received"
-_KEYWORDS: Final[Mapping[str, Keyword]] = {"STOP": "stop", "START": "start", "HELP": "help"}
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 
@@ -131,7 +129,7 @@ def _report(
         at=at,
         from_number=text_in(first_in(payload, "from"), "phone_number"),
         reason=(failure_class(error) or "rejected") if failed else None,
-        retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), at) if failed else None,
+        retry_after_seconds=seconds_to_reset(LIMIT_RESETS, code, at) if failed else None,
         error_code=code[:40] if code else None,
         raw=dict(event),
     )
@@ -146,7 +144,7 @@ def _inbound(
     if provider_id is None or sender is None or to is None:
         return None
     # Set if Telnyx itself has replied to a keyword.
-    keyword = _KEYWORDS.get((text_in(payload, "autoresponse_type") or "").upper())
+    keyword = KEYWORDS.get((text_in(payload, "autoresponse_type") or "").upper())
     media, left_out = media_links(item.get("url") for item in objects_in(payload, "media"))
     occurred_at = moment_in(event, "occurred_at", otherwise=connection.clock.now())
     return InboundMessageEvent(

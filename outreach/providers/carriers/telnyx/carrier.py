@@ -138,7 +138,7 @@ class TelnyxCarrier:
             now=self._connection.clock.now(),
             code=code[:40] if code else None,
             message=text_in(error, "detail") or text_in(error, "title"),
-            reset_seconds=self._reset_seconds(code),
+            reset_seconds=base.seconds_to_reset(LIMIT_RESETS, code, self._connection.clock.now()),
         )
 
     def _found(self, data: Mapping[str, Any]) -> DispatchOutcome | None:
@@ -166,11 +166,8 @@ class TelnyxCarrier:
             provider_id=provider_id,
             code=code,
             message=text_in(error, "detail") or text_in(error, "title"),
-            retry_after_seconds=self._reset_seconds(code),
+            retry_after_seconds=base.seconds_to_reset(LIMIT_RESETS, code, self._connection.clock.now()),
         )
-
-    def _reset_seconds(self, code: str | None) -> float | None:
-        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
     async def _records(
         self, sender: str, since: datetime, until: datetime, limit: int, *, to: str | None = None

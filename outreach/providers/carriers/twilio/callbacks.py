@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from outreach.models.message import Keyword
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import (
@@ -26,7 +25,7 @@ from outreach.protocols.adapter import (
     Connection,
     InboundMessageEvent,
 )
-from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
+from outreach.providers.carriers.base import DISPATCH_PARAMETER, KEYWORDS, seconds_to_reset
 from outreach.providers.carriers.twilio.carrier import NAME, SID
 from outreach.providers.carriers.twilio.errors import FAILURES, LIMIT_RESETS
 from outreach.providers.carriers.twilio.signature import SIGNATURE, require_known_query, signature_of, verified_fields
@@ -48,7 +47,6 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
 """Twilio's statuses of outbound messages."""
 
 _INBOUND: Final = frozenset({"received", "receiving"})
-_KEYWORDS: Final[Mapping[str, Keyword]] = {"STOP": "stop", "START": "start", "HELP": "help"}
 
 _STATUS: Final = re.compile(r"[a-z][a-z_]{0,31}")
 """Includes future values; cannot contain a field name, which begins with a capital."""
@@ -130,7 +128,7 @@ def _report(
         at=now,
         from_number=sender if sender is not None and _NUMBER.fullmatch(sender) else None,
         reason=FAILURES.get(code or "", "rejected") if failed else None,
-        retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), now) if failed else None,
+        retry_after_seconds=seconds_to_reset(LIMIT_RESETS, code, now) if failed else None,
         error_code=code,
         raw=dict(fields),
     )
@@ -141,7 +139,7 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
     _require_form("From", sender, _SENDER)
     _require_form("To", to, _ADDRESS)
     # Set if Advanced Opt-Out is on and Twilio has replied itself.
-    keyword = _KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
+    keyword = KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
     media, left_out = media_links(_links(fields))
     return InboundMessageEvent(
         provider_id=sid,

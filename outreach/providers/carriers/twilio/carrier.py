@@ -151,7 +151,7 @@ class TwilioCarrier:
             code=code,
             message=words if isinstance(words, str) else None,
             account_wide=code not in SENDER_LIMITS,
-            reset_seconds=self._reset_seconds(code),
+            reset_seconds=base.seconds_to_reset(LIMIT_RESETS, code, self._connection.clock.now()),
         )
 
     def _found(self, message: object) -> DispatchOutcome | None:
@@ -168,11 +168,8 @@ class TwilioCarrier:
             provider_id=sid,
             code=code,
             message=words if isinstance(words, str) else None,
-            retry_after_seconds=self._reset_seconds(code),
+            retry_after_seconds=base.seconds_to_reset(LIMIT_RESETS, code, self._connection.clock.now()),
         )
-
-    def _reset_seconds(self, code: str | None) -> float | None:
-        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
     async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Any:
         http = self._connection.http

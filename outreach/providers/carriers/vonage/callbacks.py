@@ -106,7 +106,7 @@ def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status:
         status=known,
         at=at,
         reason=reported_class(code) if failed else None,
-        retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), at) if failed else None,
+        retry_after_seconds=seconds_to_reset(LIMIT_RESETS, code, at) if failed else None,
         error_code=code,
         raw=dict(event),
     )

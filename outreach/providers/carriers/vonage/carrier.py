@@ -143,7 +143,7 @@ class VonageCarrier:
             now=self._connection.clock.now(),
             code=code,
             message=text_in(error, "detail") or text_in(error, "title"),
-            reset_seconds=self._reset_seconds(code),
+            reset_seconds=base.seconds_to_reset(LIMIT_RESETS, code, self._connection.clock.now()),
         )
 
     def _recorded(self, record: Mapping[str, Any]) -> DispatchOutcome | None:
@@ -157,11 +157,8 @@ class VonageCarrier:
             reported_class(code),
             provider_id=provider_id,
             code=code[:40] if code else None,
-            retry_after_seconds=self._reset_seconds(code),
+            retry_after_seconds=base.seconds_to_reset(LIMIT_RESETS, code, self._connection.clock.now()),
         )
-
-    def _reset_seconds(self, code: str | None) -> float | None:
-        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
     async def _records(self, query: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
         """Return all records of a query; None if incomplete."""

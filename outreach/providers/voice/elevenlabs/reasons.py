@@ -20,6 +20,7 @@ from outreach.providers.http.json_fields import (
     text_at,
     value_at,
 )
+from outreach.providers.voice import base
 from outreach.providers.voice.base import (
     ANSWERED_BY_PERSON,
     BLOCKED,
@@ -33,6 +34,7 @@ from outreach.providers.voice.base import (
     NO_ANSWER,
     NOT_CONNECTED,
     CallEnd,
+    RefusalWords,
 )
 
 STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
@@ -135,7 +137,7 @@ _CODES: Final[Mapping[str, FailureClass]] = MappingProxyType(
 )
 """Known values of a refusal's `detail.status`; an exhausted quota comes with a 401."""
 
-_WORDS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
+_WORDS: Final[RefusalWords] = (
     (("quota",), "provider_funds"),
     (("credit",), "provider_funds"),
     (("insufficient", "fund"), "provider_funds"),
@@ -157,9 +159,7 @@ _WORDS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
 
 def refusal_class(code: str | None, message: str) -> FailureClass | None:
     """Return the class of a refusal by its code, else by its message; None leaves it to the HTTP status."""
-    known = _CODES.get(code or "")
-    said = message.lower()
-    return known or next((reason for words, reason in _WORDS if all(word in said for word in words)), None)
+    return _CODES.get(code or "") or base.refusal_class(message, _WORDS)
 
 
 def is_generic_message(message: str) -> bool:

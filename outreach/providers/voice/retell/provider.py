@@ -32,7 +32,7 @@ from outreach.providers.http.sending import (
     refusal,
 )
 from outreach.providers.voice import base
-from outreach.providers.voice.retell.reasons import STATUSES, end_of, refusal_class
+from outreach.providers.voice.retell.reasons import REFUSALS, STATUSES, end_of
 
 if TYPE_CHECKING:
     import httpx
@@ -139,7 +139,8 @@ class RetellVoice:
                 raise UnreadableResponse
             return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
         message = text_at(json_object_or_empty(response), "message")
-        known = refusal_class(message) if message and response.status_code in base.WORDED_REFUSALS else None
+        worded = message if response.status_code in base.WORDED_REFUSALS else None
+        known = base.refusal_class(worded or "", REFUSALS)
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.providers.voice.base import (
     ANSWERED_BY_PERSON,
@@ -27,6 +26,7 @@ from outreach.providers.voice.base import (
     NO_ANSWER,
     NOT_CONNECTED,
     CallEnd,
+    RefusalWords,
 )
 
 ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
@@ -95,7 +95,7 @@ def end_of(status: str, reason: str | None) -> CallEnd:
     return call_end_for_reason(reason) or FAILED_AT_PROVIDER
 
 
-_REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
+REFUSALS: Final[RefusalWords] = (
     (("concurren",), "rate_limited"),
     (("rate limit",), "rate_limited"),
     (("do_not_call",), "opted_out"),
@@ -114,9 +114,3 @@ _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
 Two rows are from the published API description; the others are field names. Other messages go by the status. `dnc` is
 not a row: one of our fields contains it, and an opt-out unsubscribes the contact for good.
 """
-
-
-def refusal_class(message: str) -> FailureClass | None:
-    """Return the class of a refusal by its message; None leaves it to the HTTP status."""
-    said = message.lower()
-    return next((reason for words, reason in _REFUSALS if all(word in said for word in words)), None)

@@ -31,7 +31,7 @@ from outreach.providers.http.sending import (
     refusal,
 )
 from outreach.providers.voice import base
-from outreach.providers.voice.vapi.reasons import STATUSES, end_of, refusal_class
+from outreach.providers.voice.vapi.reasons import REFUSALS, STATUSES, end_of
 
 if TYPE_CHECKING:
     import httpx
@@ -165,7 +165,8 @@ class VapiVoice:
         answer = json_object_or_empty(response)
         words = answer.get("message")
         message = "; ".join(str(one) for one in words) if isinstance(words, list) else text_at(words)
-        known = refusal_class(message) if message and response.status_code in base.WORDED_REFUSALS else None
+        worded = message if response.status_code in base.WORDED_REFUSALS else None
+        known = base.refusal_class(worded or "", REFUSALS)
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
 

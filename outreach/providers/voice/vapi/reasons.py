@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.providers.voice.base import (
     ANSWERED_BY_PERSON,
@@ -28,6 +27,7 @@ from outreach.providers.voice.base import (
     NO_ANSWER,
     NOT_CONNECTED,
     CallEnd,
+    RefusalWords,
 )
 
 ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
@@ -119,7 +119,7 @@ def end_of(reason: str | None) -> CallEnd:
     return call_end_for_reason(reason) or FAILED_AT_PROVIDER
 
 
-_REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
+REFUSALS: Final[RefusalWords] = (
     (("concurren",), "rate_limited"),
     (("daily", "limit"), "rate_limited"),
     (("rate limit",), "rate_limited"),
@@ -138,9 +138,3 @@ _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
 
 Other messages go by the status.
 """
-
-
-def refusal_class(message: str) -> FailureClass | None:
-    """Return the class of a refusal by its message; None leaves it to the HTTP status."""
-    said = message.lower()
-    return next((reason for words, reason in _REFUSALS if all(word in said for word in words)), None)
