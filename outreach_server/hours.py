@@ -9,9 +9,9 @@ from typing import Any, Final
 import attrs
 
 from outreach import TimeWindow
+from outreach.models import DAYS
 from outreach.server_support import day_like, did_you_mean, hours_like, sentence, time_like
 
-_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TIMES: Final = re.compile(r"([^-]+)-([^-]+)")
 _TIME: Final = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(am|pm)?")
 _LAST_MINUTE: Final = 24 * 60
@@ -60,7 +60,7 @@ def read_opening(text: str) -> Opening:
 def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[TimeWindow, ...]]:
     """Return the windows of each day, in the order of the week; a day without any is closed."""
     schedule: dict[str, tuple[TimeWindow, ...]] = {}
-    for day in _DAYS:
+    for day in DAYS:
         windows = [opening.window for opening in openings if day in opening.days]
         if windows:
             schedule[day] = tuple(sorted(windows, key=lambda window: window.start_minute))
@@ -79,7 +79,7 @@ def hours_text(config: Mapping[str, Any]) -> str:
 def schedule_text(schedule: Mapping[str, Any]) -> str:
     """Return the windows of each day, as JSON has them, in a line: `mon-fri 09:00-17:00; sat 10:00-12:00`."""
     runs: list[tuple[list[str], str]] = []
-    for day in _DAYS:
+    for day in DAYS:
         windows = ", ".join(f"{window['start']}-{window['end']}" for window in schedule.get(day) or ())
         if runs and runs[-1][1] == windows:
             runs[-1][0].append(day)
@@ -101,19 +101,19 @@ def _span(days: Sequence[str]) -> str:
 def _days(text: str) -> Sequence[str]:
     """Return the named days; raise `_Wrong` for unknown ones."""
     if text.strip() == "daily":
-        return _DAYS
+        return DAYS
     days: list[str] = []
     for part in text.split(","):
         first, dash, last = (piece.strip() for piece in part.partition("-"))
         begin = _day(first)
         end = _day(last) if dash else begin
         # Wraps around the weekend, as from Friday to Monday.
-        days += [_DAYS[(begin + step) % 7] for step in range((end - begin) % 7 + 1)]
+        days += [DAYS[(begin + step) % 7] for step in range((end - begin) % 7 + 1)]
     return tuple(days)
 
 
 def _day(text: str) -> int:
-    for index, day in enumerate(_DAYS):
+    for index, day in enumerate(DAYS):
         if text in {day, day[:3]}:
             return index
     meant = day_like(text)

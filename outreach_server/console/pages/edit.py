@@ -24,7 +24,7 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Save what was changed."""
-    campaign = await _campaign(visit)
+    campaign = visit.subject
     name = visit.chosen("edit")
     key_of(visit)
     if stale := stale_of(visit, campaign):
@@ -43,14 +43,11 @@ async def act(visit: Visit) -> Response:
         except InvalidRequest as error:
             problems = problems_of(error)
         except Conflict as error:
-            return await _page(visit, await _campaign(visit), status=409, problems={"": error.message})
+            changed = await visit.engine.campaigns.get(visit.place.id, campaign.id)
+            return await _page(visit, changed, status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
     return visit.go("campaign", said=name, campaign=campaign.id)
-
-
-async def _campaign(visit: Visit) -> Campaign:
-    return await visit.engine.campaigns.get(visit.place.id, visit.request.path_params["campaign"])
 
 
 def _zone(visit: Visit, campaign: Campaign) -> str:

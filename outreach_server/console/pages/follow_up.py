@@ -52,7 +52,7 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Create the campaign, and go on to its text."""
-    campaign = await _campaign(visit)
+    campaign = visit.subject
     visit.chosen("follow-up")
     key, form = key_of(visit), visit.form
     results = [value for name, value in form.items() if name.startswith(_RESULT)]
@@ -89,10 +89,6 @@ async def clone(visit: Visit, campaign_id: str) -> Response:
     key = key_of(visit)
     made = await visit.engine.campaigns.clone(visit.place.id, campaign_id, idempotency_key=key, actor=visit.actor)
     return go_to(visit, "text", made.campaign)
-
-
-async def _campaign(visit: Visit) -> Campaign:
-    return await visit.engine.campaigns.get(visit.place.id, visit.request.path_params["campaign"])
 
 
 async def _page(
