@@ -40,7 +40,7 @@ class CommandModule:
 
     Attributes:
         module: Its module in this package.
-        purpose: The first sentence of its help, where a list shows it without the import.
+        purpose: The first sentence of its help, which lists show without the import. Groups of resources have no more.
         attribute: Its name in the module, where that is not the command's own.
     """
 
@@ -70,9 +70,11 @@ class LazyCommands(MutableMapping[str, click.Command]):
             place = self._places[name]
             module = _import(name, f"outreach_server.cli.{place.module}")
             if place.module == OF_RESOURCE:
-                self._loaded[name] = module.resource_group(name, place.purpose)
+                command = module.resource_group(name)
             else:
-                self._loaded[name] = getattr(module, place.attribute or name.replace("-", "_"))
+                command = getattr(module, place.attribute or name.replace("-", "_"))
+            command.help = command.help or place.purpose
+            self._loaded[name] = command
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:

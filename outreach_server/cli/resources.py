@@ -133,12 +133,11 @@ class ResourceCommands:
         return place["workspace_id"], place[f"{self.noun}_id"]
 
 
-def resource_group(name: str, purpose: str) -> Group:
+def resource_group(name: str) -> Group:
     """Return the commands of a resource that has none of its own.
 
     Args:
         name: The engine's attribute.
-        purpose: The help of the group.
     """
     resource = ResourceCommands(name)
     definition = resource.definition
@@ -147,7 +146,6 @@ def resource_group(name: str, purpose: str) -> Group:
     hidden = {"workspace_id", *INTERNAL_FIELDS}
     return Group(
         name,
-        help=purpose,
         commands=[
             resource.create(
                 texts.create or f"Create {called} called {title.upper()}.",

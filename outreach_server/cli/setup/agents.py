@@ -57,7 +57,6 @@ _AGENTS: Final = AgentCommands("agents")
 
 agents = Group(
     "agents",
-    help="Create, change, remove and list voice agents.",
     commands=[
         _AGENTS.create(
             "Create an agent called NAME.",

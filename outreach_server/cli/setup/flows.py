@@ -50,7 +50,6 @@ def _contacts(workspace_id: str, flow_id: str) -> None:
 
 flows = Group(
     "flows",
-    help="Create, change, remove and list automation flows.",
     commands=[
         _FLOWS.create(
             _CREATE,

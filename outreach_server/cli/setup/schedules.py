@@ -130,7 +130,6 @@ def _approve(workspace_id: str, schedule_id: str, most_contacts: int, most_amoun
 
 schedules = Group(
     "schedules",
-    help="Create, change and control schedules, by which campaigns recur.",
     commands=[
         Command(
             "create",

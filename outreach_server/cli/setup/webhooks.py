@@ -94,7 +94,6 @@ def _attempts(workspace_id: str, webhook_id: str, failed: bool | None) -> None:
 
 webhooks = Group(
     "webhooks",
-    help="Add, change and control webhooks: endpoints that events are delivered to.",
     commands=[
         Command(
             "add",
