@@ -19,42 +19,6 @@ from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import Cli
 
-RUNNING = {"serve", "worker", "sandbox", "demo", "stand-in"}
-"""Commands that serve: their JSON document is tested where processes are started."""
-
-ELSEWHERE = {
-    "unsubscribes resolve",
-    "unsubscribes undo",
-    "calls list",
-    "calls set-outcome",
-    "calls show",
-    "dispatches look-up",
-    "dispatches resolve",
-    "dispatches undo",
-    "simulate busy",
-    "simulate no-answer",
-    "simulate receipt",
-    "simulate reply",
-    "simulate stop",
-    "simulate voicemail",
-    "accounts fields",
-    "accounts providers",
-    "events remove",
-    "webhooks listen",
-    "accounts connect",
-    "accounts check",
-    "accounts remove",
-    "db backup",
-    "db restore",
-    "db archive",
-    "db check",
-    "db compact",
-    "db copy",
-    "db migrate",
-    "healthcheck",
-}
-"""Commands that need a call, a request in doubt, a provider or files: or a server: they have tests of their own."""
-
 
 def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
     """Go through the commands that do something, by their names."""
@@ -282,6 +246,12 @@ CALLS = {
     "campaigns archive": "READY",
     "campaigns unarchive": "READY",
     "campaigns delete": "READY --yes",
+    "simulate reply": "W +14155550101 Yes --to +14155550100",
+    "simulate stop": "W +14155550101 --to +14155550100",
+    "simulate receipt": "W +14155550101 failed",
+    "simulate busy": "W +14155550101",
+    "simulate no-answer": "W +14155550101",
+    "simulate voicemail": "W +14155550101",
     "purge": "W +14155550101 --yes",
     "retention run": "",
     "campaigns preflight": "ACTIVE",
@@ -322,9 +292,13 @@ ONCE = {
 """What cannot be done a second time."""
 
 
-def test_every_command_is_called_below() -> None:
-    """A new command needs a call; those that need a call or a request in doubt have tests of their own."""
-    assert set(CALLS) == set(COMMANDS) - RUNNING - ELSEWHERE
+def test_every_command_is_called() -> None:
+    """By the test below, or by another file's: that of a command which needs a provider, a file or a server."""
+    others = (path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__))
+    text = "\n".join(others)
+    left = COMMANDS.keys() - CALLS.keys()
+    # Its words, one after the other, in code.
+    assert [name for name in left if not re.search('"' + r"\W+".join(name.split()) + r"\b", text)] == []
 
 
 @pytest.mark.parametrize("name", CALLS)

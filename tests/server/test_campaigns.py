@@ -9,16 +9,6 @@ from outreach import NewTrunk
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
-FIELDS = {
-    "id", "workspace_id", "agent_id", "name", "description", "status", "effective_status", "schedule_type",
-    "scheduled_start_at", "scheduled_expires_at", "business_hours_only", "timezone", "total_recipients",
-    "pending_calls", "completed_calls", "successful_calls", "failed_calls", "created_at", "updated_at", "started_at",
-    "completed_at", "channel", "business_hours_config", "holidays_config", "batch_concurrency", "sip_trunk_id",
-    "cli_mode", "cli_group_config", "ivr_enabled", "call_screen_enabled", "double_dial", "csv_column_headers",
-    "sms_mode", "sms_message_source", "sms_message_body", "sms_flow_id", "sms_carrier", "sms_from_number",
-    "sms_rate_per_minute",
-}  # fmt: skip
-
 
 def call_body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
     """Return the body of a calling campaign."""
