@@ -221,6 +221,8 @@ def test_the_gate_runs_both_parts_and_nightly_everything() -> None:
     assert suites["test"] == suites["soak"] == ["--suite $(SUITE) "]
     assert suites["nightly"] == [""]
     assert dict(re.findall(r"^(\w+): SUITE = (\w+)$", makefile, re.MULTILINE)) == {"test": "quick", "soak": "soak"}
+    # The last line says that all is well and what is left, whatever else is said before.
+    assert script.rindex("NOT CHECKED") < script.rindex("all gates passed") < script.rindex("suite/left")
     gate = re.findall(r"^make (.*?) </dev/null", script.replace("\\\n", " "), re.MULTILINE)
     ran = [word for line in gate for word in line.split() if word in targets]
     own = {"check", "test", "fuzz-tests"}
