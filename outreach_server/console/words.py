@@ -99,7 +99,7 @@ DONE: Final[Mapping[str, str]] = MappingProxyType(
         "start": "Started",
         "take_over": "Contacts of the provider's list taken over",
         "test": "Sent as a test",
-        "unarchive": "Brought back from the archive",
+        "unarchive": "Shown in lists again",
         "unschedule": "Taken back",
         "update": "Changed",
     }
