@@ -25,7 +25,7 @@ from outreach_server.console.access import Identify, Right, checked
 from outreach_server.console.context import VISIT, Console, RefusedForm, Visit, not_found, url_of
 from outreach_server.console.errors import TYPED, ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
-from outreach_server.console.identities.guests import GuestPage, guest_endpoint
+from outreach_server.console.identities.public_pages import PublicPage, public_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
 from outreach_server.console.pages import (
     account,
@@ -215,15 +215,15 @@ def _routes(console: Console) -> list[Route]:
         path = f"/w/{{workspace}}/campaigns/new/{path}".rstrip("/")
         return page(path, name, module.show, module.act, Right.DRAFT)
 
-    def guest(path: str, name: str, get: GuestPage, post: GuestPage) -> Route:
-        return Route(path, guest_endpoint(console, name, get, post), name=name, methods=["GET", "POST"])
+    def public(path: str, name: str, get: PublicPage, post: PublicPage) -> Route:
+        return Route(path, public_endpoint(console, name, get, post), name=name, methods=["GET", "POST"])
 
     own = [
-        guest("/login", "login", login.show, login.act),
-        guest("/two-factor", "two-factor", login.show_code, login.act_code),
+        public("/login", "login", login.show, login.act),
+        public("/two-factor", "two-factor", login.show_code, login.act_code),
         page("/logout", "logout", login.show_logout, login.act_logout),
-        guest("/setup", "setup", links.show_setup, links.act_setup),
-        guest("/invitation/{token}", "invitation", links.show_invitation, links.act_invitation),
+        public("/setup", "setup", links.show_setup, links.act_setup),
+        public("/invitation/{token}", "invitation", links.show_invitation, links.act_invitation),
         page("/account", "account", account.show, account.act),
         page("/account/two-factor", "account-two-factor", account.show_second_factor, account.act_second_factor),
     ]

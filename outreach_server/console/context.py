@@ -34,7 +34,7 @@ from outreach_server.console.live.fan_out import FanOut
 from outreach_server.console.live.stream import LiveStreams
 from outreach_server.console.look import Look, look_of
 from outreach_server.console.rendering import Templates
-from outreach_server.console.running import Course, courses_of
+from outreach_server.console.running import Activity, activities_of
 from outreach_server.console.security.forms import ACTION_FIELD, FormTokens
 from outreach_server.console.static_files import StaticFiles
 from outreach_server.console.throttle import SessionThrottle
@@ -151,13 +151,13 @@ class Console:
         return self._once("unanswered", lambda: WorkspaceCache(clock_of(self.engine), read))
 
     @property
-    def courses(self) -> WorkspaceCache[Mapping[str, Course]]:
-        """The courses of the campaigns that send in workspaces."""
+    def activities(self) -> WorkspaceCache[Mapping[str, Activity]]:
+        """The activity of each campaign that sends, by workspace."""
 
-        async def read(engine: Outreach, workspace: str) -> Mapping[str, Course]:
-            return await courses_of(engine, self.figures, await self.status.of(engine, workspace), workspace)
+        async def read(engine: Outreach, workspace: str) -> Mapping[str, Activity]:
+            return await activities_of(engine, self.figures, await self.status.of(engine, workspace), workspace)
 
-        return self._once("courses", lambda: WorkspaceCache(clock_of(self.engine), read))
+        return self._once("activities", lambda: WorkspaceCache(clock_of(self.engine), read))
 
     @property
     def figures(self) -> FigureReader:

@@ -41,7 +41,7 @@ _AUDIT_ENTRIES: Final = 100
 """The number of the workspace's newest entries in which the campaign's are looked for."""
 
 _HOUR: Final = timedelta(hours=1)
-COURSE_SECONDS: Final = 0.8
+PROGRESS_SECONDS: Final = 0.8
 FORECAST_SECONDS: Final = 10.0
 
 
@@ -77,8 +77,8 @@ class Figures:
 
 @attrs.define
 class _Kept:
-    course: tuple[CampaignReport, CampaignProgress] | None = None
-    course_again: float = 0.0
+    results: tuple[CampaignReport, CampaignProgress] | None = None
+    results_again: float = 0.0
     forecast: Forecast | None = None
     forecast_again: float = 0.0
     forecast_state: object = None
@@ -114,14 +114,14 @@ class FigureReader:
         async with JoinedReads() as reads:
             campaign = reads.start(campaigns.get(*place))
             doing = reads.start(campaigns.now(*place))
-            course = reads.start(self._course(engine, known, kept))
+            results = reads.start(self._results(engine, known, kept))
             changed = reads.start(_changes(engine, *place))
             planned = reads.start(campaigns.forecasts(*place))
             waits = None if known.is_terminal else reads.start(campaigns.next_due_times(*place))
             missing = reads.start(campaigns.start_problems(*place)) if may_start else None
             approval = reads.start(self._awaits_approval(engine, known, kept))
             forecast = reads.start(self._forecast(engine, known, kept)) if may_start or not is_first else None
-        report, progress = course.result()
+        report, progress = results.result()
         changes, people = changed.result()
         newest = kept.forecast if forecast is None else forecast.result()
         if newest is None and planned.result() and not known.is_terminal:
@@ -148,7 +148,7 @@ class FigureReader:
         if found is None or began >= kept.progress_again:
             found = kept.progress = await engine.campaigns.progress(workspace_id, campaign_id)
             took = self._clock.monotonic() - began
-            kept.progress_again = began + max(COURSE_SECONDS, took * _SHARE)
+            kept.progress_again = began + max(PROGRESS_SECONDS, took * _SHARE)
         return found
 
     def _kept_of(self, place: tuple[str, str]) -> _Kept:
@@ -158,14 +158,16 @@ class FigureReader:
             del self._kept[next(iter(self._kept))]
         return kept
 
-    async def _course(self, engine: Outreach, known: Campaign, kept: _Kept) -> tuple[CampaignReport, CampaignProgress]:
+    async def _results(self, engine: Outreach, known: Campaign, kept: _Kept) -> tuple[CampaignReport, CampaignProgress]:
         began = self._clock.monotonic()
-        old = kept.course
-        if old is None or began >= kept.course_again or old[0].status != known.status:
+        old = kept.results
+        if old is None or began >= kept.results_again or old[0].status != known.status:
             place = (known.workspace_id, known.id)
-            old = kept.course = await asyncio.gather(engine.campaigns.report(*place), engine.campaigns.progress(*place))
+            old = kept.results = await asyncio.gather(
+                engine.campaigns.report(*place), engine.campaigns.progress(*place)
+            )
             took = self._clock.monotonic() - began
-            kept.course_again = began + max(COURSE_SECONDS, took * _SHARE)
+            kept.results_again = began + max(PROGRESS_SECONDS, took * _SHARE)
         return old
 
     async def _awaits_approval(self, engine: Outreach, known: Campaign, kept: _Kept) -> bool:
@@ -176,7 +178,7 @@ class FigureReader:
         if old is None or old.revision != known.revision or began >= kept.approval_again:
             old = kept.approval = await engine.campaigns.approval(known.workspace_id, known.id)
             took = self._clock.monotonic() - began
-            kept.approval_again = began + max(COURSE_SECONDS, took * _SHARE)
+            kept.approval_again = began + max(PROGRESS_SECONDS, took * _SHARE)
         return old.is_missing
 
     async def _forecast(self, engine: Outreach, known: Campaign, kept: _Kept) -> Forecast | None:

@@ -55,7 +55,7 @@ class KeyView:
 
 @attrs.frozen(kw_only=True)
 class Frame:
-    """The surroundings of a page.
+    """The parts around the content of a page.
 
     Attributes:
         title: The title of the page; it goes to the browser's history, so it holds no number.

@@ -17,11 +17,11 @@ MAX_SHOWN: Final = 8
 
 
 @attrs.frozen(kw_only=True)
-class Course:
-    """The course of a campaign.
+class Activity:
+    """The present activity of a campaign that sends.
 
     Attributes:
-        now: Its activity, or the reason why it waits.
+        now: What it does, or the reason why it waits.
         progress: Its requests by time.
         planned: The newest forecast that is kept with it; None if there is none.
     """
@@ -31,19 +31,19 @@ class Course:
     planned: KeptForecast | None
 
 
-async def courses_of(
+async def activities_of(
     engine: Outreach, figures: FigureReader, status: EngineStatus, workspace_id: str
-) -> Mapping[str, Course]:
-    """Return the course of the first campaigns of a status, by their ids."""
+) -> Mapping[str, Activity]:
+    """Return the activity of the first campaigns of a status, by their ids."""
     campaigns = [one.id for one in status.running[:MAX_SHOWN]]
-    found = await asyncio.gather(*(_course(engine, figures, workspace_id, one) for one in campaigns))
+    found = await asyncio.gather(*(_activity(engine, figures, workspace_id, one) for one in campaigns))
     return dict(zip(campaigns, found, strict=True))
 
 
-async def _course(engine: Outreach, figures: FigureReader, workspace_id: str, campaign_id: str) -> Course:
+async def _activity(engine: Outreach, figures: FigureReader, workspace_id: str, campaign_id: str) -> Activity:
     now, progress, kept = await asyncio.gather(
         engine.campaigns.now(workspace_id, campaign_id),
         figures.progress(engine, workspace_id, campaign_id),
         engine.campaigns.forecasts(workspace_id, campaign_id),
     )
-    return Course(now=now, progress=progress, planned=kept[-1] if kept else None)
+    return Activity(now=now, progress=progress, planned=kept[-1] if kept else None)

@@ -1,4 +1,4 @@
-"""Shared parts of the stand-ins: requests, answers, callbacks, and a request's course by the number's last digits."""
+"""Shared parts of the stand-ins: requests, answers, callbacks, and the scenario of a request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Refusal = Literal["refuses_for_good", "refuses_for_now"]
 """How a provider refuses a request: an impossible number, or a fault that passes."""
 
 
-class Course(StrEnum):
-    """The course of a request, by the last digits of the number."""
+class Scenario(StrEnum):
+    """The scenario of a request, by the last digits of the number."""
 
     REFUSED = "0191"
     FAILED = "0192"
@@ -28,9 +28,9 @@ class Course(StrEnum):
     USUAL = ""
 
 
-def course_of(number: str) -> Course:
-    """Return the course of a request to a number."""
-    return next((one for one in Course if one and number.endswith(one)), Course.USUAL)
+def scenario_of(number: str) -> Scenario:
+    """Return the scenario of a request to a number."""
+    return next((one for one in Scenario if one and number.endswith(one)), Scenario.USUAL)
 
 
 @attrs.frozen(kw_only=True)
@@ -133,9 +133,9 @@ NOT_FOUND: Final = Answer(status=404, document={})
 UNAUTHORIZED: Final = Answer(status=401, document={})
 
 
-def reply_of(course: Course) -> str | None:
+def reply_of(scenario: Scenario) -> str | None:
     """Return what the contact writes back; None for nothing."""
-    return {Course.OPTED_OUT: "STOP", Course.ANSWERED: REPLY}.get(course)
+    return {Scenario.OPTED_OUT: "STOP", Scenario.ANSWERED: REPLY}.get(scenario)
 
 
 def basic_auth(name: str, secret: str) -> str:

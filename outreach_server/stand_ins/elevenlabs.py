@@ -15,19 +15,19 @@ from outreach_server.stand_ins.base import (
     TALK_SECONDS,
     WRITTEN_AFTER,
     Answer,
-    Course,
     Outgoing,
     Refusal,
     Request,
+    Scenario,
     Signed,
     as_object,
-    course_of,
     hexadecimal_digest,
     new_number,
+    scenario_of,
 )
 
 _CONVERSATIONS: Final = "/v1/convai/conversations"
-_FAILURES: Final[Mapping[Course, str]] = {Course.FAILED: "busy", Course.SILENT: "no-answer"}
+_FAILURES: Final[Mapping[Scenario, str]] = {Scenario.FAILED: "busy", Scenario.SILENT: "no-answer"}
 
 
 class ElevenLabsStandIn:
@@ -69,10 +69,10 @@ class ElevenLabsStandIn:
 
     def record(self, content: Mapping[str, Any]) -> None:
         """Change the conversation."""
-        told = content["data"]
+        data = content["data"]
         if content["type"] == "call_initiation_failure":
-            told = {"conversation_id": told["conversation_id"], "status": "failed"}
-        next(one for one in self.conversations if one["conversation_id"] == told["conversation_id"]).update(told)
+            data = {"conversation_id": data["conversation_id"], "status": "failed"}
+        next(one for one in self.conversations if one["conversation_id"] == data["conversation_id"]).update(data)
 
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Sign the time and the body with the webhook's secret."""
@@ -84,8 +84,8 @@ class ElevenLabsStandIn:
 
     def _place(self, request: Request) -> Answer:
         body = as_object(request.body)
-        course = course_of(body["to_number"])
-        if course is Course.REFUSED:
+        scenario = scenario_of(body["to_number"])
+        if scenario is Scenario.REFUSED:
             return self.refuse("refuses_for_good")
         client = body["conversation_initiation_client_data"]
         conversation = {
@@ -105,12 +105,12 @@ class ElevenLabsStandIn:
             "conversation_id": conversation["conversation_id"],
             telephony: name,
         }
-        return Answer(document=document, callbacks=[_callback(conversation, course, name)])
+        return Answer(document=document, callbacks=[_callback(conversation, scenario, name)])
 
 
-def _callback(conversation: Mapping[str, Any], course: Course, telephony: str) -> Outgoing:
+def _callback(conversation: Mapping[str, Any], scenario: Scenario, telephony: str) -> Outgoing:
     """Return the one event of a call."""
-    failure = _FAILURES.get(course)
+    failure = _FAILURES.get(scenario)
     if failure is not None:
         content = {
             "type": "call_initiation_failure",
@@ -122,7 +122,7 @@ def _callback(conversation: Mapping[str, Any], course: Course, telephony: str) -
             },
         }
         return Outgoing(after=WRITTEN_AFTER, url=None, content=content)
-    began, machine, opted_out = int(time.time()), course is Course.ANSWERED, course is Course.OPTED_OUT
+    began, machine, opted_out = int(time.time()), scenario is Scenario.ANSWERED, scenario is Scenario.OPTED_OUT
     data = {
         **conversation,
         "status": "done",

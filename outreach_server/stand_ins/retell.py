@@ -15,22 +15,22 @@ from outreach_server.stand_ins.base import (
     TRANSCRIPT,
     WRITTEN_AFTER,
     Answer,
-    Course,
     Outgoing,
     Refusal,
     Request,
+    Scenario,
     Signed,
     as_object,
-    course_of,
     hexadecimal_digest,
     new_number,
+    scenario_of,
 )
 
-_REASONS: Final[Mapping[Course, str]] = {
-    Course.FAILED: "dial_busy",
-    Course.ANSWERED: "voicemail_reached",
-    Course.SILENT: "dial_no_answer",
-    Course.OPTED_OUT: "user_requested_dnc",
+_REASONS: Final[Mapping[Scenario, str]] = {
+    Scenario.FAILED: "dial_busy",
+    Scenario.ANSWERED: "voicemail_reached",
+    Scenario.SILENT: "dial_no_answer",
+    Scenario.OPTED_OUT: "user_requested_dnc",
 }
 _NOT_CONNECTED: Final = frozenset({"dial_busy", "dial_no_answer"})
 
@@ -66,8 +66,8 @@ class RetellStandIn:
 
     def record(self, content: Mapping[str, Any]) -> None:
         """Change the call."""
-        told = content["call"]
-        next(call for call in self.calls if call["call_id"] == told["call_id"]).update(told)
+        changed = content["call"]
+        next(call for call in self.calls if call["call_id"] == changed["call_id"]).update(changed)
 
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Sign the body and the time with the API key."""
@@ -77,20 +77,20 @@ class RetellStandIn:
         headers = {"content-type": "application/json", "x-retell-signature": f"v={moment},d={digest}"}
         return Signed(headers=headers, body=body)
 
-    def _listed(self, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _listed(self, query: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return a page of the calls, the newest first."""
-        wanted, last = asked.get("filter_criteria", {}), asked.get("pagination_key")
+        wanted, last = query.get("filter_criteria", {}), query.get("pagination_key")
         found = [call for call in reversed(self.calls) if _fits(call, wanted)]
         names = [call["call_id"] for call in found]
         begin = names.index(last) + 1 if last is not None else 0
-        return found[begin : begin + asked.get("limit", 50)]
+        return found[begin : begin + query.get("limit", 50)]
 
     def _place(self, body: Mapping[str, Any]) -> Answer:
         for known in self.calls:
             if known["idempotency_key"] == body["idempotency_key"]:
                 return Answer(status=201, document=known)
-        course = course_of(body["to_number"])
-        if course is Course.REFUSED:
+        scenario = scenario_of(body["to_number"])
+        if scenario is Scenario.REFUSED:
             return self.refuse("refuses_for_good")
         call = {
             **body,
@@ -102,14 +102,14 @@ class RetellStandIn:
             "direction": "outbound",
         }
         self.calls.append(call)
-        return Answer(status=201, document=call, callbacks=_callbacks(call, course))
+        return Answer(status=201, document=call, callbacks=_callbacks(call, scenario))
 
 
-def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
+def _callbacks(call: Mapping[str, Any], scenario: Scenario) -> list[Outgoing]:
     """Return the events of a call, to the address that its request named."""
     url = call.get("agent_override", {}).get("agent", {}).get("webhook_url") or ""
     started = int(datetime.now(UTC).timestamp() * 1000)
-    reason = _REASONS.get(course)
+    reason = _REASONS.get(scenario)
     connected = reason not in _NOT_CONNECTED
     begun = {**call, "call_status": "ongoing", "start_timestamp": started}
     ended = {
@@ -119,9 +119,9 @@ def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
         "start_timestamp": started,
         "end_timestamp": started + (TALK_SECONDS * 1000 if connected else 0),
     }
-    told = [(WRITTEN_AFTER, "call_ended", ended)]
+    events = [(WRITTEN_AFTER, "call_ended", ended)]
     if connected:
-        told.insert(0, (ENDED_AFTER, "call_started", begun))
+        events.insert(0, (ENDED_AFTER, "call_started", begun))
         analysis = {
             "call_successful": reason is None,
             "in_voicemail": reason == "voicemail_reached",
@@ -129,8 +129,8 @@ def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
         }
         cost = {"combined_cost": 10.0}
         analyzed = {**ended, "call_analysis": analysis, "transcript": TRANSCRIPT, "call_cost": cost}
-        told.append((WRITTEN_AFTER + 0.1, "call_analyzed", analyzed))
-    return [Outgoing(after=after, url=url, content={"event": kind, "call": said}) for after, kind, said in told]
+        events.append((WRITTEN_AFTER + 0.1, "call_analyzed", analyzed))
+    return [Outgoing(after=after, url=url, content={"event": kind, "call": said}) for after, kind, said in events]
 
 
 def _fits(call: Mapping[str, Any], wanted: Mapping[str, list[str]]) -> bool:

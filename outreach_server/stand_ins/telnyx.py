@@ -16,15 +16,15 @@ from outreach_server.stand_ins.base import (
     SENT_AFTER,
     WRITTEN_AFTER,
     Answer,
-    Course,
     Outgoing,
     Refusal,
     Request,
+    Scenario,
     Signed,
     as_object,
-    course_of,
     new_uuid,
     reply_of,
+    scenario_of,
     timestamp,
     without_query,
 )
@@ -82,13 +82,13 @@ class TelnyxStandIn:
 
     def record(self, content: Mapping[str, Any]) -> None:
         """Change the message of a report, and its record."""
-        told = content["payload"]
-        message = self.messages.get(told["id"])
+        payload = content["payload"]
+        message = self.messages.get(payload["id"])
         if message is not None:
-            message |= told
-            codes = [error["code"] for error in told["errors"]]
-            row = next(row for row in self.rows if row["uuid"] == told["id"])
-            row |= {"status": "failed" if codes else told["to"][0]["status"], "errors": codes}
+            message |= payload
+            codes = [error["code"] for error in payload["errors"]]
+            row = next(row for row in self.rows if row["uuid"] == payload["id"])
+            row |= {"status": "failed" if codes else payload["to"][0]["status"], "errors": codes}
 
     def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
         """Sign the time and the body with the private key."""
@@ -103,25 +103,25 @@ class TelnyxStandIn:
         }
         return Signed(headers=headers, body=body)
 
-    def _take(self, asked: Mapping[str, Any]) -> Answer:
-        course = course_of(asked["to"])
-        if course is Course.REFUSED:
+    def _take(self, body: Mapping[str, Any]) -> Answer:
+        scenario = scenario_of(body["to"])
+        if scenario is Scenario.REFUSED:
             return self.refuse("refuses_for_good")
         row = detail_record(
             uuid=new_uuid(),
-            cli=asked.get("from") or POOL_NUMBER,
-            profile_id=asked.get("messaging_profile_id"),
-            cld=asked["to"],
+            cli=body.get("from") or POOL_NUMBER,
+            profile_id=body.get("messaging_profile_id"),
+            cld=body["to"],
             status="queued",
             created_at=timestamp(datetime.now(UTC)),
-            delivery_status_webhook_url=asked.get("webhook_url"),
+            delivery_status_webhook_url=body.get("webhook_url"),
         )
         self.rows.append(row)
-        payload = message_payload(id=row["uuid"], text=asked.get("text", ""))
+        payload = message_payload(id=row["uuid"], text=body.get("text", ""))
         payload["from"] = {**payload["from"], "phone_number": row["cli"]}
         payload["to"] = [{**payload["to"][0], "phone_number": row["cld"]}]
         self.messages[row["uuid"]] = payload
-        return Answer(document={"data": payload}, callbacks=_callbacks(row, payload, course))
+        return Answer(document={"data": payload}, callbacks=_callbacks(row, payload, scenario))
 
 
 def message_payload(status: str = "queued", **changes: Any) -> dict[str, Any]:
@@ -154,10 +154,10 @@ def detail_record(**changes: Any) -> dict[str, Any]:
     return {**row, **changes}
 
 
-def _callbacks(row: Mapping[str, Any], message: Mapping[str, Any], course: Course) -> list[Outgoing]:
+def _callbacks(row: Mapping[str, Any], message: Mapping[str, Any], scenario: Scenario) -> list[Outgoing]:
     """Return the reports of a message, and what the contact writes back to the same address."""
     url = row["delivery_status_webhook_url"] or ""
-    failed = course is Course.FAILED
+    failed = scenario is Scenario.FAILED
     ours, theirs = {"phone_number": row["cli"]}, row["cld"]
     reports = (
         (SENT_AFTER, "message.sent", "sent"),
@@ -179,7 +179,7 @@ def _callbacks(row: Mapping[str, Any], message: Mapping[str, Any], course: Cours
         )
         for after, kind, status in reports
     ]
-    text = reply_of(course)
+    text = reply_of(scenario)
     if text is not None:
         payload = {
             "record_type": "message",

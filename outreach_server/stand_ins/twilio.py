@@ -18,15 +18,15 @@ from outreach_server.stand_ins.base import (
     SENT_AFTER,
     WRITTEN_AFTER,
     Answer,
-    Course,
     Outgoing,
     Refusal,
     Request,
+    Scenario,
     Signed,
     basic_auth,
-    course_of,
     new_number,
     reply_of,
+    scenario_of,
     without_query,
 )
 
@@ -92,8 +92,8 @@ class TwilioStandIn:
         return {"messages": found[page * size : end], "next_page_uri": following}
 
     def _take(self, form: Mapping[str, str]) -> Answer:
-        course = course_of(form["To"])
-        if course is Course.REFUSED:
+        scenario = scenario_of(form["To"])
+        if scenario is Scenario.REFUSED:
             return self.refuse("refuses_for_good")
         service = form.get("MessagingServiceSid")
         sender = {"from": form.get("From") or POOL_NUMBER, "messaging_service_sid": service}
@@ -101,7 +101,9 @@ class TwilioStandIn:
         self.messages.append(taken)
         # The answer does not name the number that a service chooses.
         answer = taken if service is None else {**taken, "from": form.get("From")}
-        return Answer(status=201, document=answer, callbacks=_callbacks(taken, form.get("StatusCallback", ""), course))
+        return Answer(
+            status=201, document=answer, callbacks=_callbacks(taken, form.get("StatusCallback", ""), scenario)
+        )
 
 
 def message_resource(number: str, **changes: Any) -> dict[str, Any]:
@@ -125,11 +127,11 @@ def message_resource(number: str, **changes: Any) -> dict[str, Any]:
     return {**resource, **changes}
 
 
-def _callbacks(taken: Mapping[str, Any], url: str, course: Course) -> list[Outgoing]:
+def _callbacks(taken: Mapping[str, Any], url: str, scenario: Scenario) -> list[Outgoing]:
     """Return the receipts of a message, and what the contact writes back to the same address."""
     sid, ours, theirs = taken["sid"], str(taken["from"]), taken["to"]
     shared = {"AccountSid": taken["account_sid"], "ApiVersion": taken["api_version"], "MessageSid": sid, "SmsSid": sid}
-    last = "undelivered" if course is Course.FAILED else "delivered"
+    last = "undelivered" if scenario is Scenario.FAILED else "delivered"
     found = [
         Outgoing(
             after=after,
@@ -145,7 +147,7 @@ def _callbacks(taken: Mapping[str, Any], url: str, course: Course) -> list[Outgo
         )
         for after, status in ((SENT_AFTER, "sent"), (ENDED_AFTER, last))
     ]
-    text = reply_of(course)
+    text = reply_of(scenario)
     if text is not None:
         reply = f"SM{new_number(32)}"
         content = {

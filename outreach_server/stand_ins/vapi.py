@@ -15,21 +15,21 @@ from outreach_server.stand_ins.base import (
     TRANSCRIPT,
     WRITTEN_AFTER,
     Answer,
-    Course,
     Outgoing,
     Refusal,
     Request,
+    Scenario,
     Signed,
     as_object,
-    course_of,
     new_uuid,
+    scenario_of,
     timestamp,
 )
 
-_REASONS: Final[Mapping[Course, str]] = {
-    Course.FAILED: "customer-busy",
-    Course.ANSWERED: "voicemail",
-    Course.SILENT: "customer-did-not-answer",
+_REASONS: Final[Mapping[Scenario, str]] = {
+    Scenario.FAILED: "customer-busy",
+    Scenario.ANSWERED: "voicemail",
+    Scenario.SILENT: "customer-did-not-answer",
 }
 
 _OF_THE_END: Final = ("endedReason", "cost", "artifact", "analysis")
@@ -83,8 +83,8 @@ class VapiStandIn:
         return Signed(headers=headers, body=body)
 
     def _place(self, body: Mapping[str, Any]) -> Answer:
-        course = course_of(body["customer"]["number"])
-        if course is Course.REFUSED:
+        scenario = scenario_of(body["customer"]["number"])
+        if scenario is Scenario.REFUSED:
             return self.refuse("refuses_for_good")
         now = timestamp(datetime.now(UTC))
         call = {
@@ -97,12 +97,12 @@ class VapiStandIn:
             "updatedAt": now,
         }
         self.calls.append(call)
-        return Answer(status=201, document=call, callbacks=_callbacks(call, course))
+        return Answer(status=201, document=call, callbacks=_callbacks(call, scenario))
 
 
-def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
-    """Return what the assistant's server is told of a call."""
-    reason = _REASONS.get(course)
+def _callbacks(call: Mapping[str, Any], scenario: Scenario) -> list[Outgoing]:
+    """Return the messages about a call to the assistant's server."""
+    reason = _REASONS.get(scenario)
     end: dict[str, Any] = {
         "type": "end-of-call-report",
         "endedReason": reason or "customer-ended-call",
@@ -110,7 +110,7 @@ def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
         "cost": 0 if reason else 0.1,
     }
     if reason is None:
-        opted_out = course is Course.OPTED_OUT
+        opted_out = scenario is Scenario.OPTED_OUT
         end["artifact"] = {"transcript": TRANSCRIPT}
         end["analysis"] = {
             "summary": SUMMARY,
@@ -120,8 +120,8 @@ def _callbacks(call: Mapping[str, Any], course: Course) -> list[Outgoing]:
     statuses = [(SENT_AFTER, "ringing")]
     if reason in {None, "voicemail"}:
         statuses.append((ENDED_AFTER, "in-progress"))
-    told = [(after, {"type": "status-update", "status": status, "call": call}) for after, status in statuses]
-    return [Outgoing(after=after, url=None, content=content) for after, content in (*told, (WRITTEN_AFTER, end))]
+    updates = [(after, {"type": "status-update", "status": status, "call": call}) for after, status in statuses]
+    return [Outgoing(after=after, url=None, content=content) for after, content in (*updates, (WRITTEN_AFTER, end))]
 
 
 def _fits(call: Mapping[str, Any], request: Request) -> bool:

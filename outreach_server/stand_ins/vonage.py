@@ -15,16 +15,16 @@ from outreach_server.stand_ins.base import (
     SENT_AFTER,
     WRITTEN_AFTER,
     Answer,
-    Course,
     Outgoing,
     Refusal,
     Request,
+    Scenario,
     Signed,
     as_object,
     basic_auth,
-    course_of,
     new_uuid,
     reply_of,
+    scenario_of,
     timestamp,
 )
 
@@ -83,13 +83,13 @@ class VonageStandIn:
         token = f"{signed}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
         return Signed(headers={"content-type": "application/json", "authorization": f"Bearer {token}"}, body=body)
 
-    def _take(self, asked: Mapping[str, Any]) -> Answer:
-        course = course_of(asked["to"])
-        if course is Course.REFUSED:
+    def _take(self, body: Mapping[str, Any]) -> Answer:
+        scenario = scenario_of(body["to"])
+        if scenario is Scenario.REFUSED:
             return self.refuse("refuses_for_good")
         taken = new_uuid()
-        self.records.append({"message_id": taken, "client_ref": asked["client_ref"], "status": "submitted"})
-        callbacks = _callbacks(asked, taken, course)
+        self.records.append({"message_id": taken, "client_ref": body["client_ref"], "status": "submitted"})
+        callbacks = _callbacks(body, taken, scenario)
         return Answer(status=202, document={"message_uuid": taken}, callbacks=callbacks)
 
 
@@ -103,11 +103,11 @@ def error_of(code: str) -> dict[str, str]:
     }
 
 
-def _callbacks(asked: Mapping[str, Any], taken: str, course: Course) -> list[Outgoing]:
+def _callbacks(body: Mapping[str, Any], taken: str, scenario: Scenario) -> list[Outgoing]:
     """Return the statuses of a message, and what the contact writes back to the same address."""
-    url = asked.get("webhook_url") or ""
-    shared = {"channel": "sms", "to": asked["to"], "from": asked["from"]}
-    last = "undeliverable" if course is Course.FAILED else "delivered"
+    url = body.get("webhook_url") or ""
+    shared = {"channel": "sms", "to": body["to"], "from": body["from"]}
+    last = "undeliverable" if scenario is Scenario.FAILED else "delivered"
     found = [
         Outgoing(
             after=after,
@@ -115,20 +115,20 @@ def _callbacks(asked: Mapping[str, Any], taken: str, course: Course) -> list[Out
             content={
                 **shared,
                 "message_uuid": taken,
-                "client_ref": asked["client_ref"],
+                "client_ref": body["client_ref"],
                 "status": status,
                 **({"error": error_of("1250")} if status == "undeliverable" else {}),
             },
         )
         for after, status in ((SENT_AFTER, "submitted"), (ENDED_AFTER, last))
     ]
-    text = reply_of(course)
+    text = reply_of(scenario)
     if text is not None:
         content = {
             "channel": "sms",
             "message_uuid": new_uuid(),
-            "to": asked["from"],
-            "from": asked["to"],
+            "to": body["from"],
+            "from": body["to"],
             "text": text,
         }
         found.append(Outgoing(after=WRITTEN_AFTER, url=url, content=content))

@@ -12,8 +12,8 @@ from outreach.testing.builders import NOW, make_kept_forecast
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.curves import Point
 from outreach_server.console.figures import what_is_left
-from outreach_server.console.pages.campaign_course import small_curve_of
-from outreach_server.console.running import Course
+from outreach_server.console.pages.campaign_progress import small_curve_of
+from outreach_server.console.running import Activity
 
 HOUR = timedelta(hours=1)
 
@@ -44,6 +44,6 @@ def test_the_small_curve_goes_on_where_the_requests_end() -> None:
     kept = make_kept_forecast(at=NOW, ends_at=NOW + 2 * HOUR, step_hours=1, hours=hours, starts_at=NOW)
     point = ProgressPoint(at=NOW, requests=30)
     sent = CampaignProgress(campaign_id="c", at=NOW + HOUR / 2, step_seconds=60, points=[point])
-    curve = small_curve_of(Course(now=now, progress=sent, planned=kept), "sms", Clocks("UTC"), "30 of 120 done")
+    curve = small_curve_of(Activity(now=now, progress=sent, planned=kept), "sms", Clocks("UTC"), "30 of 120 done")
     assert [one.value for one in curve.real] == [0, 30, 30]
     assert (curve.ahead[0], curve.ahead[-1]) == (Point(NOW + HOUR / 2, 30), Point(NOW + 2 * HOUR, 120))

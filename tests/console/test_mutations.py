@@ -55,12 +55,12 @@ def checks() -> Iterator[Mutation]:
     """Yield the checks of forms, sessions, cookies and links, each taken out."""
     forms, access, sessions = (f"tests/console/test_{name}.py" for name in ("forms", "access", "sessions"))
     app, security, identities = CONSOLE / "app.py", CONSOLE / "security", CONSOLE / "identities"
-    guests, users = identities / "guests.py", "tests/engine/test_users.py"
+    public_pages, users = identities / "public_pages.py", "tests/engine/test_users.py"
     token = "tokens.accepts("
     yield Mutation(app, f"not visit.console.{token}", f"None is visit.console.{token}", forms)
-    yield Mutation(guests, f"not console.{token}", f"None is console.{token}", sessions)
+    yield Mutation(public_pages, f"not console.{token}", f"None is console.{token}", sessions)
     yield Mutation(app, "not is_same_origin(", "None is is_same_origin(", forms)
-    yield Mutation(guests, "not is_same_origin(", "None is is_same_origin(", sessions)
+    yield Mutation(public_pages, "not is_same_origin(", "None is is_same_origin(", sessions)
     yield Mutation(security / "forms.py", 'return site == "same-origin"', "return True", forms)
     yield Mutation(security / "forms.py", "        return False\n", "        return True\n", forms)
     yield Mutation(security / "forms.py", "origin.lower() in ours", "True", forms)
@@ -91,19 +91,21 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(known, " and last.user_id == user.id", "", logins)
     yield Mutation(known, 'session.second_factor != "awaited" and ', "", logins)
     yield Mutation(pages / "downloads.py", "if not needs_proof(visit):", "if True:", sessions)
-    yield Mutation(guests, "return path if plain else home", "return path", sessions)
+    yield Mutation(public_pages, "return path if plain else home", "return path", sessions)
     yield Mutation(identities / "cookies.py", "httponly=True", "httponly=False", sessions)
     yield Mutation(identities / "cookies.py", 'samesite="lax"', 'samesite="none"', sessions)
     yield Mutation(identities / "cookies.py", "secure=secure", "secure=False", sessions)
-    yield Mutation(CONSOLE / "pages/login.py", "    await _end(guest)\n", "", sessions)
+    yield Mutation(CONSOLE / "pages/login.py", "    await _end(visit)\n", "", sessions)
     yield Mutation(
         CONSOLE / "pages/account.py", "if wrong := await problem_of_proof(visit):", 'if wrong := "":', sessions
     )
     set_up, pages = "tests/console/test_set_up.py", CONSOLE / "pages/set_up"
-    yield Mutation(pages / "pages.py", "                visit.require(deed.right)\n", "                pass\n", set_up)
-    yield Mutation(pages / "pages.py", "if deed.typed and not _is_name(", "if False and not _is_name(", set_up)
-    yield Mutation(pages / "pages.py", "if deed.proof and not problems", "if False and not problems", set_up)
-    yield Mutation(pages / "pages.py", "if deed.changes and ", "if False and ", set_up)
+    yield Mutation(
+        pages / "pages.py", "                visit.require(action.right)\n", "                pass\n", set_up
+    )
+    yield Mutation(pages / "pages.py", "if action.typed and not _is_name(", "if False and not _is_name(", set_up)
+    yield Mutation(pages / "pages.py", "if action.proof and not problems", "if False and not problems", set_up)
+    yield Mutation(pages / "pages.py", "if action.changes and ", "if False and ", set_up)
     yield Mutation(CONSOLE / "identities/proof.py", "return not visit.user.verified", "return False", set_up)
     yield Mutation(app, " or right is Right.OPERATE:", ":", set_up)
     yield Mutation(app, "if user.incomplete and", "if False and", set_up)

@@ -112,7 +112,7 @@ async def test_the_check_draws_the_forecast(house: House) -> None:
     page = await house.page(f"campaigns/new/check?campaign={campaign.id}")
     assert page.problems == []
     assert [one.attributes["class"] for one in page.all("svg", role="img")] == ["curve large", "curve small"]
-    assert page.by_id("course").text == "Forecast"
+    assert page.by_id("forecast").text == "Forecast"
     assert any("By the forecast 90 messages from" in one.text for one in page.all("caption"))
 
 

@@ -73,7 +73,7 @@ async def test_each_campaign_that_runs_has_a_curve(house: House, monkeypatch: py
         return sent
 
     monkeypatch.setattr(FigureReader, "progress", progress)
-    house.app.state.console._kept.pop("courses")
+    house.app.state.console._kept.pop("activities")
     assert await drawings() == ["curve large", "curve small"]
 
 

@@ -51,10 +51,10 @@ def test_each_action_of_the_set_up_has_its_command_and_its_operation() -> None:
     operations, context = {*_operations(), "updateSmsSettings"}, click.Context(main)
     without = set()
     for noun in NOUNS:
-        for deed in (*noun.on_list, *noun.on_one):
-            _require_command(context, deed.command)
-            assert deed.operation in {"", *operations}, deed.operation
-            without |= {deed.command} if not deed.operation else set()
+        for action in (*noun.on_list, *noun.on_one):
+            _require_command(context, action.command)
+            assert action.operation in {"", *operations}, action.operation
+            without |= {action.command} if not action.operation else set()
     assert without - {"accounts check"} == OFF_THE_API
     assert not [one for one in operations if one.lower().endswith(("key", "keys", "user", "users", "audit"))]
 

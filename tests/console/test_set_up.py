@@ -49,7 +49,7 @@ from outreach_server.console.app import create_own_console
 from outreach_server.console.identities import words
 from outreach_server.console.identities.cookies import PLAIN_NAME
 from outreach_server.console.pages.set_up.every import NOUNS
-from outreach_server.console.pages.set_up.nouns import Deed, Noun
+from outreach_server.console.pages.set_up.nouns import Noun, SetUpAction
 from outreach_server.console.security.headers import HEADERS
 from tests.console.furniture import recurring
 from tests.console.page import Element, Page, parse
@@ -224,27 +224,27 @@ class Place:
         sent = {"sec-fetch-site": "same-origin", **headers, **self._headers(person)}
         return await self.client.post(path, data=fields, headers=sent)
 
-    async def seen(self, noun: Noun, deed: Deed, person: str = "operator") -> dict[str, str]:
+    async def seen(self, noun: Noun, action: SetUpAction, person: str = "operator") -> dict[str, str]:
         """Return what the form of an action has hidden."""
-        hidden: dict[str, str] = {"template_id": self.ids["campaign"]} if deed.preview is not None else {}
-        if not deed.changes and deed.preview is None:
+        hidden: dict[str, str] = {"template_id": self.ids["campaign"]} if action.preview is not None else {}
+        if not action.changes and action.preview is None:
             return {}
-        path = self.path(noun, one=deed in noun.on_one)
+        path = self.path(noun, one=action in noun.on_one)
         page = await self.page(path, person)
-        if deed.preview is not None:
-            given = {"action": deed.name, **FORMS[noun.name, deed.name][1], **hidden}
-            for one in _form(page, deed).all("input", name="seen"):
+        if action.preview is not None:
+            given = {"action": action.name, **FORMS[noun.name, action.name][1], **hidden}
+            for one in _form(page, action).all("input", name="seen"):
                 given["seen"] = one.attributes["value"]
             page = parse((await self.post(path, given, person)).text)
         for name in ("seen", "previewed"):
-            for one in _form(page, deed).all("input", name=name):
+            for one in _form(page, action).all("input", name=name):
                 hidden[name] = one.attributes["value"]
         return hidden
 
-    async def send(self, noun: Noun, deed: Deed, person: str = "operator", **more: str) -> httpx.Response:
+    async def send(self, noun: Noun, action: SetUpAction, person: str = "operator", **more: str) -> httpx.Response:
         """Send the form of an action."""
-        form = {"action": deed.name, **await self.seen(noun, deed), **FORMS[noun.name, deed.name][1], **more}
-        return await self.post(self.path(noun, one=deed in noun.on_one), form, person)
+        form = {"action": action.name, **await self.seen(noun, action), **FORMS[noun.name, action.name][1], **more}
+        return await self.post(self.path(noun, one=action in noun.on_one), form, person)
 
     async def user(self, person: str) -> str:
         """Return the identifier of a person."""
@@ -254,17 +254,17 @@ class Place:
         """Return all entries of the audit trail."""
         return [f"{one.actor} {one.action} {one.subject} {one.detail}" async for one in self.engine.audit.iter_all()]
 
-    async def prepare(self, noun: Noun, deed: Deed) -> None:
+    async def prepare(self, noun: Noun, action: SetUpAction) -> None:
         """Bring what the action is done to into a state in which it can be done."""
-        if (noun.name, deed.name) == ("webhooks", "enable"):
+        if (noun.name, action.name) == ("webhooks", "enable"):
             await self.engine.webhooks.pause(self.workspace, self.ids["webhooks"])
-        if (noun.name, deed.name) == ("schedules", "resume"):
+        if (noun.name, action.name) == ("schedules", "resume"):
             await self.engine.schedules.pause(self.workspace, self.ids["schedules"])
-        if (noun.name, deed.name) == ("schedules", "approve"):
+        if (noun.name, action.name) == ("schedules", "approve"):
             await self.engine.workspaces.update(self.workspace, WorkspaceUpdate(approve_over_contacts=0))
-        if deed.name == "enable" and noun.name != "webhooks":
+        if action.name == "enable" and noun.name != "webhooks":
             await self.engine.users.disable(self.ids["users"])
-        if (noun.name, deed.name) == ("prices", "remove"):
+        if (noun.name, action.name) == ("prices", "remove"):
             update = next(one for one in noun.on_one if one.name == "update")
             assert (await self.send(noun, update)).status_code == 303
 
@@ -272,9 +272,9 @@ class Place:
         return {} if person is None else {"cookie": f"{PLAIN_NAME}={self.people[person][0]}"}
 
 
-def _form(page: Page, deed: Deed) -> Element:
+def _form(page: Page, action: SetUpAction) -> Element:
     """Return the form of an action."""
-    [form] = [one for one in page.all("form") if one.all("button", value=deed.name)]
+    [form] = [one for one in page.all("form") if one.all("button", value=action.name)]
     return form
 
 
@@ -340,9 +340,9 @@ async def _everything(engine: Outreach, workspace: str) -> dict[str, str]:
     }
 
 
-def deeds() -> list[tuple[Noun, Deed]]:
+def actions() -> list[tuple[Noun, SetUpAction]]:
     """Return every action with its noun."""
-    return [(noun, deed) for noun in NOUNS for deed in (*noun.on_list, *noun.on_one)]
+    return [(noun, action) for noun in NOUNS for action in (*noun.on_list, *noun.on_one)]
 
 
 def _id(value: Any) -> str:
@@ -350,16 +350,16 @@ def _id(value: Any) -> str:
 
 
 every_noun = pytest.mark.parametrize("noun", NOUNS, ids=_id)
-every_deed = pytest.mark.parametrize(("noun", "deed"), deeds(), ids=_id)
+every_action = pytest.mark.parametrize(("noun", "action"), actions(), ids=_id)
 
 
 def test_each_action_is_tried() -> None:
     """A new one is added here, with its right, and whether it takes a proof and a name."""
-    named = {(noun.name, deed.name) for noun, deed in deeds()}
+    named = {(noun.name, action.name) for noun, action in actions()}
     assert named == set(FORMS)
     assert {noun.name for noun in NOUNS} == set(LEAST)
-    assert {(noun.name, deed.name) for noun, deed in deeds() if deed.proof} == PROVED
-    assert {(noun.name, deed.name) for noun, deed in deeds() if deed.typed} == TYPED
+    assert {(noun.name, action.name) for noun, action in actions() if action.proof} == PROVED
+    assert {(noun.name, action.name) for noun, action in actions() if action.typed} == TYPED
 
 
 @every_noun
@@ -382,27 +382,27 @@ async def test_each_page_is_there_for_those_who_may_see_it(place: Place, noun: N
     assert place.path(noun, one=False) in {one.attributes["href"] for one in tabs}
 
 
-@every_deed
-async def test_an_action_is_done_by_those_whose_button_is_there(place: Place, noun: Noun, deed: Deed) -> None:
+@every_action
+async def test_an_action_is_done_by_those_whose_button_is_there(place: Place, noun: Noun, action: SetUpAction) -> None:
     """Every other role is refused, and nothing changes; the audit trail names who did it."""
-    await place.prepare(noun, deed)
-    least, _ = FORMS[noun.name, deed.name]
-    path = place.path(noun, one=deed in noun.on_one)
+    await place.prepare(noun, action)
+    least, _ = FORMS[noun.name, action.name]
+    path = place.path(noun, one=action in noun.on_one)
     before = await place.entries()
     for role in SECOND_FACTOR_FOR:
         if RANKS[role] < RANKS[least]:
-            assert (await place.send(noun, deed, role)).status_code == 403, role
+            assert (await place.send(noun, action, role)).status_code == 403, role
             shown = await place.get(path, role)
-            assert shown.status_code == 403 or deed.name not in parse(shown.text).buttons
+            assert shown.status_code == 403 or action.name not in parse(shown.text).buttons
     assert await place.entries() == before
-    assert deed.name in (await place.page(path, least)).buttons
-    answer = await place.send(noun, deed, least)
+    assert action.name in (await place.page(path, least)).buttons
+    answer = await place.send(noun, action, least)
     assert answer.status_code in {200, 303}, answer.text
     if answer.status_code == 200:
         assert parse(answer.text).problems == []
     else:
-        assert f"done={deed.name}" in answer.headers["location"]
-    if (noun.name, deed.name) in CHANGES_NOTHING:
+        assert f"done={action.name}" in answer.headers["location"]
+    if (noun.name, action.name) in CHANGES_NOTHING:
         assert await place.entries() == before
     else:
         newest = (await place.entries())[0]
@@ -410,12 +410,15 @@ async def test_an_action_is_done_by_those_whose_button_is_there(place: Place, no
         assert newest != before[0]
 
 
-@every_deed
-async def test_a_form_is_of_a_page_and_of_its_session(place: Place, noun: Noun, deed: Deed) -> None:
+@every_action
+async def test_a_form_is_of_a_page_and_of_its_session(place: Place, noun: Noun, action: SetUpAction) -> None:
     """Without a token, with one of somebody else, from another site, or without a key, it does nothing."""
-    await place.prepare(noun, deed)
-    path, form = place.path(noun, one=deed in noun.on_one), {"action": deed.name, **FORMS[noun.name, deed.name][1]}
-    form |= await place.seen(noun, deed)
+    await place.prepare(noun, action)
+    path, form = (
+        place.path(noun, one=action in noun.on_one),
+        {"action": action.name, **FORMS[noun.name, action.name][1]},
+    )
+    form |= await place.seen(noun, action)
     before = await place.entries()
     console = place.app.state.console
     other = console.tokens.token(f"session:{place.people['owner'][1]}", console.now())
@@ -442,67 +445,67 @@ async def test_ids_of_others_are_not_there(place: Place, noun: Noun) -> None:
     for identifier in wrong:
         path = f"{place.path(noun, one=False)}/{identifier}"
         assert (await place.get(path)).status_code == 404
-        for deed in noun.on_one:
-            form = {"action": deed.name, **FORMS[noun.name, deed.name][1]}
+        for action in noun.on_one:
+            form = {"action": action.name, **FORMS[noun.name, action.name][1]}
             assert (await place.post(path, form)).status_code == 404
     assert await place.entries() == before
 
 
-@every_deed
-async def test_what_is_dangerous_takes_the_password_again(place: Place, noun: Noun, deed: Deed) -> None:
+@every_action
+async def test_what_is_dangerous_takes_the_password_again(place: Place, noun: Noun, action: SetUpAction) -> None:
     """A quarter of an hour after the login; another password does nothing, and the field keeps none."""
-    await place.prepare(noun, deed)
+    await place.prepare(noun, action)
     place.clock.advance(timedelta(minutes=16).total_seconds())
-    path = place.path(noun, one=deed in noun.on_one)
-    asks = any(one.attributes.get("id") == f"{deed.name}-current" for one in (await place.page(path)).all("input"))
-    assert asks is ((noun.name, deed.name) in PROVED)
+    path = place.path(noun, one=action in noun.on_one)
+    asks = any(one.attributes.get("id") == f"{action.name}-current" for one in (await place.page(path)).all("input"))
+    assert asks is ((noun.name, action.name) in PROVED)
     if not asks:
         return
     before = await place.entries()
     for password in ("", "seven blue hens"):
-        answer = await place.send(noun, deed, current=password)
+        answer = await place.send(noun, action, current=password)
         assert answer.status_code == 422
         assert parse(answer.text).problems == []
         assert "seven blue hens" not in answer.text
     assert await place.entries() == before
-    assert (await place.send(noun, deed, current=PASSWORD)).status_code in {200, 303}
+    assert (await place.send(noun, action, current=PASSWORD)).status_code in {200, 303}
     assert await place.entries() != before
 
 
-@pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].proof], ids=_id)
+@pytest.mark.parametrize(("noun", "action"), [one for one in actions() if one[1].proof], ids=_id)
 async def test_a_form_from_before_the_proof_ended_is_shown_with_the_password(
-    place: Place, noun: Noun, deed: Deed
+    place: Place, noun: Noun, action: SetUpAction
 ) -> None:
     """The form that was sent had no such field: its problem says so, and stands beside the field."""
-    await place.prepare(noun, deed)
+    await place.prepare(noun, action)
     place.clock.advance(timedelta(minutes=16).total_seconds())
-    page = parse((await place.send(noun, deed)).text)
-    assert page.by_id(f"{deed.name}-current").attributes["type"] == "password"
-    assert page.by_id(f"{deed.name}-current-problem").text == words.PROOF_ENDED
+    page = parse((await place.send(noun, action)).text)
+    assert page.by_id(f"{action.name}-current").attributes["type"] == "password"
+    assert page.by_id(f"{action.name}-current-problem").text == words.PROOF_ENDED
 
 
-@pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].typed], ids=_id)
-async def test_what_cannot_be_undone_takes_the_name(place: Place, noun: Noun, deed: Deed) -> None:
+@pytest.mark.parametrize(("noun", "action"), [one for one in actions() if one[1].typed], ids=_id)
+async def test_what_cannot_be_undone_takes_the_name(place: Place, noun: Noun, action: SetUpAction) -> None:
     """Another name does nothing, and stays in its field."""
-    await place.prepare(noun, deed)
+    await place.prepare(noun, action)
     before = await place.entries()
-    answer = await place.send(noun, deed, typed="Anothe<r")
+    answer = await place.send(noun, action, typed="Anothe<r")
     assert answer.status_code == 422
     assert 'value="Anothe&lt;r"' in answer.text
     assert await place.entries() == before
 
 
-@pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].changes], ids=_id)
-async def test_a_form_of_an_earlier_state_shows_the_present_one(place: Place, noun: Noun, deed: Deed) -> None:
+@pytest.mark.parametrize(("noun", "action"), [one for one in actions() if one[1].changes], ids=_id)
+async def test_a_form_of_an_earlier_state_shows_the_present_one(place: Place, noun: Noun, action: SetUpAction) -> None:
     """It keeps what was written, and can be sent once more."""
-    await place.prepare(noun, deed)
+    await place.prepare(noun, action)
     before = await place.entries()
-    answer = await place.send(noun, deed, seen="earlier")
+    answer = await place.send(noun, action, seen="earlier")
     assert answer.status_code == 409
     assert "It has changed since" in answer.text
     assert await place.entries() == before
-    form = dict(FORMS[noun.name, deed.name][1])
-    [shown] = [one for one in parse(answer.text).all("form") if one.all("button", value=deed.name)]
+    form = dict(FORMS[noun.name, action.name][1])
+    [shown] = [one for one in parse(answer.text).all("form") if one.all("button", value=action.name)]
     for one in (*shown.all("input"), *shown.all("select"), *shown.all("textarea")):
         name = one.attributes.get("name", "")
         if name in form and one.tag == "input" and one.attributes.get("type") != "checkbox":
@@ -620,22 +623,24 @@ async def test_a_user_without_permission_sees_whom_to_ask(place: Place) -> None:
 async def test_the_limits_of_approval_are_set_and_said(place: Place) -> None:
     """With who may approve; nothing written is no limit."""
     noun = next(one for one in NOUNS if one.name == "settings")
-    deed = next(one for one in noun.on_one if one.name == "approval")
+    action = next(one for one in noun.on_one if one.name == "approval")
     path = place.path(noun, one=True)
-    assert (await place.send(noun, deed, "owner", approve_over_contacts="0", approve_over_amount="")).status_code == 303
+    assert (
+        await place.send(noun, action, "owner", approve_over_contacts="0", approve_over_amount="")
+    ).status_code == 303
     found = await place.engine.workspaces.get(place.workspace)
     assert (found.approve_over_contacts, found.approve_over_amount) == (0, None)
     page = await place.page(path, "owner")
     assert page.by_id("approval-approve_over_contacts").attributes["value"] == "0"
     assert "each manager or owner of the workspace, but for the person who changed the campaign last" in page.root.text
-    answer = await place.send(noun, deed, "owner", approve_over_contacts="-1")
+    answer = await place.send(noun, action, "owner", approve_over_contacts="-1")
     assert (answer.status_code, "must be a whole number" in answer.text) == (422, True)
 
 
 async def test_narrower_hours_are_lines(place: Place) -> None:
     """A line that is wrong is named with its number, what was typed stays, and saved lines are read again as shown."""
     noun = next(noun for noun in NOUNS if noun.name == "settings")
-    deed = next(deed for deed in noun.on_one if deed.name == "hours")
+    action = next(action for action in noun.on_one if action.name == "hours")
     wrong = {
         "US-FL mon-sun 08:00-20:00": "line 1: 'US-FL mon-sun 08:00-20:00' is not such as",
         "FR: lundi 08:00-20:00 (Loi)": "line 1: 'lundi 08:00-20:00' is not valid",
@@ -644,7 +649,7 @@ async def test_narrower_hours_are_lines(place: Place) -> None:
         "FR: mon 08:00-20:00 (Loi)\nFR: tue 08:00-20:00 (Loi)": "line 2: place is FR again",
     }
     for text, said in wrong.items():
-        answer = await place.send(noun, deed, narrower_hours=text)
+        answer = await place.send(noun, action, narrower_hours=text)
         assert answer.status_code == 422
         page = parse(answer.text)
         assert said in page.by_id("hours-narrower_hours-problem").text
@@ -653,7 +658,7 @@ async def test_narrower_hours_are_lines(place: Place) -> None:
         "FR: mon-fri 10:00-13:00, 14:00-20:00 (Code de la consommation, art. L223-1)\n"
         "US-FL: mon-sat 08:00-20:00; sun 10:00-18:00 (Fla. Stat. 501.616(6)(a))\nUS-LA: fri 09:00-10:00 (Holiday)"
     )
-    assert (await place.send(noun, deed, narrower_hours=lines)).status_code == 303
+    assert (await place.send(noun, action, narrower_hours=lines)).status_code == 303
     held = (await place.engine.workspaces.get(place.workspace)).narrower_hours
     assert [(one.place, one.source) for one in held][1:] == [
         ("US-FL", "Fla. Stat. 501.616(6)(a)"),
@@ -665,7 +670,7 @@ async def test_narrower_hours_are_lines(place: Place) -> None:
     assert shown == lines
     assert "US-FL: mon-sat 08:00-20:00" in (await place.page(place.path(noun, one=True), "manager")).root.text
     before = len(await place.entries())
-    assert (await place.send(noun, deed, narrower_hours=shown)).status_code == 303
+    assert (await place.send(noun, action, narrower_hours=shown)).status_code == 303
     assert len(await place.entries()) == before
 
 
@@ -713,13 +718,13 @@ async def test_a_flow_is_drawn_and_edited(place: Place) -> None:
     page = await place.page(path, "manager")
     labels = {one.attributes["aria-label"] for one in page.all("svg") if "aria-label" in one.attributes}
     assert labels == {"step 1: Send: Hi {{first_name}}, 0 contacts; step 2: Wait 1 h 30 min, 0 contacts"}
-    noun, deed = next(one for one in deeds() if (one[0].name, one[1].name) == ("flows", "update"))
-    seen = await place.seen(noun, deed)
+    noun, action = next(one for one in actions() if (one[0].name, one[1].name) == ("flows", "update"))
+    seen = await place.seen(noun, action)
     form = {"action": "update", "name": "Welcome", "kind0": "send", "body0": "Hello", "kind3": "wait", "wait3": "5"}
     assert (await place.post(path, {**form, **seen}, "manager")).status_code == 303
     flow = await place.engine.flows.get(place.workspace, place.ids["flows"])
     assert flow.steps == (FlowStep(kind="send", body="Hello"), FlowStep(kind="wait", wait_minutes=5))
-    seen = await place.seen(noun, deed)
+    seen = await place.seen(noun, action)
     answer = await place.post(path, {**form, **seen, "wait3": ""}, "manager")
     assert (answer.status_code, "a wait step needs" in answer.text) == (422, True)
 
@@ -727,8 +732,8 @@ async def test_a_flow_is_drawn_and_edited(place: Place) -> None:
 async def test_prices_are_lines(place: Place) -> None:
     """A line that is none is named by its number, and what was written stays."""
     path = f"{MOUNT}/w/{place.workspace}/prices"
-    noun, deed = next(one for one in deeds() if (one[0].name, one[1].name) == ("prices", "update"))
-    assert (await place.send(noun, deed)).status_code == 303
+    noun, action = next(one for one in actions() if (one[0].name, one[1].name) == ("prices", "update"))
+    assert (await place.send(noun, action)).status_code == 303
     table = await place.engine.prices.get(place.workspace)
     assert table is not None
     assert [(one.kind, one.provider, one.country, f"{one.amount}") for one in table.prices] == [
@@ -736,7 +741,7 @@ async def test_prices_are_lines(place: Place) -> None:
         ("call", None, None, "0.09"),
     ]
     assert "A segment by twilio to US" in (await place.page(path)).root.text
-    answer = await place.send(noun, deed, prices="sms * * 0.01\nsms twilio 0.01")
+    answer = await place.send(noun, action, prices="sms * * 0.01\nsms twilio 0.01")
     assert (answer.status_code, "line 2 is none" in answer.text) == (422, True)
     assert "sms twilio 0.01</textarea>" in answer.text
 
@@ -894,8 +899,8 @@ async def test_operators_see_all_workspaces_at_a_glance(place: Place) -> None:
     await place.engine.unsubscribes.add(place.workspace, "+13035550100")
     page = await place.page(f"{MOUNT}/system/workspaces")
     assert [one.text for one in page.all("th", scope="row")] == ["Acme"]
-    noun, deed = next(one for one in deeds() if (one[0].name, one[1].name) == ("system-workspaces", "update"))
-    assert (await place.send(noun, deed)).status_code == 303
+    noun, action = next(one for one in actions() if (one[0].name, one[1].name) == ("system-workspaces", "update"))
+    assert (await place.send(noun, action)).status_code == 303
     workspace = await place.engine.workspaces.get(place.workspace)
     assert (workspace.status, workspace.request_limit) == ("suspended", 5)
     assert "Suspended" in (await place.page(f"{MOUNT}/system/workspaces")).root.text

@@ -12,7 +12,7 @@ from outreach.models import CampaignAction, NewUser
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
-from outreach_server.console.pages.campaign_course import course_of
+from outreach_server.console.pages.campaign_progress import progress_view
 from outreach_server.console.pages.campaign_regions import detail_of
 from outreach_server.console.people import names_of
 from tests.console.conftest import SENDER, House
@@ -89,13 +89,13 @@ async def test_what_a_ready_campaign_lacks_follows_its_line(house: House) -> Non
 
 
 async def test_the_sentence_of_the_curve_adds_up_beside_an_older_forecast(house: House) -> None:
-    """It has the figures of the report alone; the forecast's course goes on from what has happened."""
+    """It has the figures of the report alone; the forecast's view goes on from what has happened."""
     campaign = await house.campaign(contacts=300)
     await house.engine.campaigns.start(house.workspace, campaign.id)
     read = house.app.state.console.figures.read
     figures = await read(house.engine, await house.engine.campaigns.get(house.workspace, campaign.id))
     later = attrs.evolve(figures, report=attrs.evolve(figures.report, still_open=285))
-    says = course_of(later, Clocks("UTC")).curve.label
+    says = progress_view(later, Clocks("UTC")).curve.label
     ended, contacts, to_come = (int(one) for one in re.findall(r"(\d+) (?:of|contacts had|are)", says))
     assert (ended, contacts, to_come) == (15, 300, 285)
 

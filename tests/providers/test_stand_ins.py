@@ -21,7 +21,7 @@ from outreach.protocols.sent_list import SentQuery
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
 from outreach_server.stand_ins.app import is_loopback, stand_in_app
-from outreach_server.stand_ins.base import POOL_NUMBER, WRITTEN_AFTER, Answer, Course, Request, StandIn
+from outreach_server.stand_ins.base import POOL_NUMBER, WRITTEN_AFTER, Answer, Request, Scenario, StandIn
 from tests.carriers.kit import CALLBACK_URL, callback, connection, message
 from tests.provider_documents import as_mock, check, spec
 from tests.voice.adapters import call_request
@@ -92,7 +92,7 @@ async def looked_up(adapter: Any, account: Connection, outcome: DispatchOutcome)
         workspace_id=WORKSPACE_ID,
         provider_id=name,
         from_number=SENDER,
-        to=number(Course.FAILED),
+        to=number(Scenario.FAILED),
         body="x",
         since=NOW,
         until=NOW,
@@ -116,9 +116,9 @@ async def served(played: Played, *, callback_url: str | None = CALLBACK_URL, **c
         yield connection({**played.stand_in.credentials, **changes}, http=http, callback_url=callback_url)
 
 
-def number(course: Course) -> str:
-    """Return a number of which a course comes."""
-    return f"+1415555{course or '0102'}"
+def number(scenario: Scenario) -> str:
+    """Return a number with a scenario."""
+    return f"+1415555{scenario or '0102'}"
 
 
 @pytest.mark.parametrize("provider", STAND_INS)
@@ -139,7 +139,7 @@ async def test_wrong_credentials_are_found(provider: str, secret: str) -> None:
     for given, is_right in (({}, True), ({secret: "mistyped"}, False)):
         async with served(played, **given) as account:
             assert (await played.adapter.check(account)).ok is is_right
-            found = await asked(played.adapter, account, number(Course.USUAL))
+            found = await asked(played.adapter, account, number(Scenario.USUAL))
             assert (found.state is DispatchState.ACCEPTED, found.reason == "provider_auth") == (is_right, not is_right)
 
 
@@ -147,8 +147,8 @@ async def test_wrong_credentials_are_found(provider: str, secret: str) -> None:
 async def test_requests_and_answers_are_those_of_the_published_document(provider: str) -> None:
     """Of an acceptance and of a refusal."""
     played = Played(provider)
-    for course in (Course.USUAL, Course.REFUSED):
-        await played.ask(number(course))
+    for scenario in (Scenario.USUAL, Scenario.REFUSED):
+        await played.ask(number(scenario))
         request, answer = played.exchanges[-1]
         check(DOCUMENTS[provider], request)
         response = MockResponse(answer.body, status_code=answer.status, content_type="application/json")
@@ -162,7 +162,7 @@ async def test_requests_and_answers_are_those_of_the_published_document(provider
 async def test_a_messaging_service_chooses_a_number(provider: str, service: str) -> None:
     """Receipts and the reply name it; request and answer are those of the published document."""
     played = Played(provider)
-    assert (await played.ask(number(Course.ANSWERED), from_number=service)).state is DispatchState.ACCEPTED
+    assert (await played.ask(number(Scenario.ANSWERED), from_number=service)).state is DispatchState.ACCEPTED
     request, answer = played.exchanges[-1]
     check(DOCUMENTS[provider], request)
     response = MockResponse(answer.body, status_code=answer.status, content_type="application/json")
@@ -176,57 +176,59 @@ async def test_a_messaging_service_chooses_a_number(provider: str, service: str)
 async def test_a_number_is_refused(provider: str) -> None:
     """At once, and nothing is called back."""
     played = Played(provider)
-    outcome = await played.ask(number(Course.REFUSED))
+    outcome = await played.ask(number(Scenario.REFUSED))
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "invalid_number")
     assert played.told() == []
 
 
 @pytest.mark.parametrize("provider", CARRIERS)
 @pytest.mark.parametrize(
-    ("course", "status", "text"),
+    ("scenario", "status", "text"),
     [
-        (Course.USUAL, MessageStatus.DELIVERED, None),
-        (Course.FAILED, MessageStatus.FAILED, None),
-        (Course.OPTED_OUT, MessageStatus.DELIVERED, "STOP"),
-        (Course.ANSWERED, MessageStatus.DELIVERED, "Yes, please"),
+        (Scenario.USUAL, MessageStatus.DELIVERED, None),
+        (Scenario.FAILED, MessageStatus.FAILED, None),
+        (Scenario.OPTED_OUT, MessageStatus.DELIVERED, "STOP"),
+        (Scenario.ANSWERED, MessageStatus.DELIVERED, "Yes, please"),
     ],
 )
 async def test_a_message_takes_its_course(
-    provider: str, course: Course, status: MessageStatus, text: str | None
+    provider: str, scenario: Scenario, status: MessageStatus, text: str | None
 ) -> None:
     """It is accepted, sent, and ends; what the contact writes comes from the number to ours."""
     played = Played(provider)
-    outcome = await played.ask(number(course))
+    outcome = await played.ask(number(scenario))
     assert outcome.state is DispatchState.ACCEPTED
     told = played.told()
     reports = [one for one in told if isinstance(one, MessageReport)]
     assert [one.status for one in reports] == [MessageStatus.SENT, status]
     assert {one.provider_id for one in reports} == {outcome.provider_id}
-    assert reports[-1].reason == ("unreachable" if course is Course.FAILED else None)
+    assert reports[-1].reason == ("unreachable" if scenario is Scenario.FAILED else None)
     texts = [one for one in told if isinstance(one, InboundMessageEvent)]
     assert [(one.body, one.from_number, one.to) for one in texts] == (
-        [] if text is None else [(text, number(course), "+14155550199")]
+        [] if text is None else [(text, number(scenario), "+14155550199")]
     )
 
 
 @pytest.mark.parametrize("provider", [one for one in STAND_INS if one not in CARRIERS])
 @pytest.mark.parametrize(
-    ("course", "status", "outcome"),
+    ("scenario", "status", "outcome"),
     [
-        (Course.USUAL, CallStatus.COMPLETED, "positive"),
-        (Course.FAILED, CallStatus.BUSY, None),
-        (Course.OPTED_OUT, CallStatus.COMPLETED, "negative"),
-        (Course.ANSWERED, CallStatus.COMPLETED, "voicemail"),
-        (Course.SILENT, CallStatus.NO_ANSWER, None),
+        (Scenario.USUAL, CallStatus.COMPLETED, "positive"),
+        (Scenario.FAILED, CallStatus.BUSY, None),
+        (Scenario.OPTED_OUT, CallStatus.COMPLETED, "negative"),
+        (Scenario.ANSWERED, CallStatus.COMPLETED, "voicemail"),
+        (Scenario.SILENT, CallStatus.NO_ANSWER, None),
     ],
 )
-async def test_a_call_takes_its_course(provider: str, course: Course, status: CallStatus, outcome: str | None) -> None:
+async def test_a_call_ends_by_its_scenario(
+    provider: str, scenario: Scenario, status: CallStatus, outcome: str | None
+) -> None:
     """It is accepted and ends, with the verdict of the provider's analysis."""
     played = Played(provider)
-    accepted = await played.ask(number(course))
+    accepted = await played.ask(number(scenario))
     assert accepted.state is DispatchState.ACCEPTED
     reports = [one for one in played.told() if isinstance(one, CallReport)]
-    assert (reports[-1].status, reports[-1].do_not_call) == (status, course is Course.OPTED_OUT)
+    assert (reports[-1].status, reports[-1].do_not_call) == (status, scenario is Scenario.OPTED_OUT)
     if outcome is not None:
         assert reports[-1].outcome == outcome
     assert {one.provider_id for one in reports} == {accepted.provider_id}
@@ -240,7 +242,7 @@ async def test_look_ups_show_the_end_though_no_callback_arrives(provider: str, c
     played = Played(provider)
     more = {"use_reports": "yes"} if provider == "vonage" else {}
     async with served(played, callback_url=callback_url, **more) as account:
-        outcome = await asked(played.adapter, account, number(Course.FAILED))
+        outcome = await asked(played.adapter, account, number(Scenario.FAILED))
         await anyio.sleep(WRITTEN_AFTER + 1)
         end = (DispatchState.REFUSED, "temporary") if provider in CARRIERS else _BUSY.get(provider, CallStatus.BUSY)
         assert await looked_up(played.adapter, account, outcome) == end
@@ -249,10 +251,10 @@ async def test_look_ups_show_the_end_though_no_callback_arrives(provider: str, c
 async def test_a_message_at_telnyx_is_shown_as_it_was_sent() -> None:
     """Its number and text are those of the request."""
     played = Played("telnyx")
-    taken = await played.ask(number(Course.USUAL), body="Hello")
+    taken = await played.ask(number(Scenario.USUAL), body="Hello")
     request = Request(method="GET", path=f"/v2/messages/{taken.provider_id}", query={}, body=b"")
     shown = played.stand_in.answer(request).document["data"]
-    assert (shown["to"][0]["phone_number"], shown["text"]) == (number(Course.USUAL), "Hello")
+    assert (shown["to"][0]["phone_number"], shown["text"]) == (number(Scenario.USUAL), "Hello")
 
 
 @pytest.mark.parametrize(("provider", "count"), [("retell", 100), ("retell", 101), ("twilio", 1001)])

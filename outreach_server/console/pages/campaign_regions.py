@@ -14,8 +14,8 @@ from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import drawn
 from outreach_server.console.figures import Figures
-from outreach_server.console.pages.campaign_course import HourRow, course_of
 from outreach_server.console.pages.campaign_now import NowView, now_of
+from outreach_server.console.pages.campaign_progress import HourRow, progress_view
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of, state_of
 from outreach_server.console.pages.views import ShareView
 
@@ -94,12 +94,12 @@ def view_of(figures: Figures, clocks: Clocks, contacts_url: Callable[[Mapping[st
         contacts_url: Returns the address of its contacts with a filter.
     """
     report = figures.report
-    course = course_of(figures, clocks)
-    curve = course.curve
+    view = progress_view(figures, clocks)
+    curve = view.curve
     return CampaignView(
         status=figures.campaign.status,
         state=state_of(figures.campaign, report.at),
-        now=now_of(figures, clocks, course.behind),
+        now=now_of(figures, clocks, view.behind),
         as_of=moment_of(report.at, report.at, clocks, seconds=True),
         tiles=_tiles(report, contacts_url),
         curve=drawn(curve),
@@ -107,7 +107,7 @@ def view_of(figures: Figures, clocks: Clocks, contacts_url: Callable[[Mapping[st
         bands=sorted({one.words for one in curve.bands}),
         has_plan=bool(curve.plan),
         has_ahead=bool(curve.ahead),
-        hours=course.rows,
+        hours=view.rows,
         funnel=_funnel(report),
         reasons=_reasons(figures, clocks, contacts_url),
         contacts=report.contacts,

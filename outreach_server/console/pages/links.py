@@ -8,88 +8,88 @@ from outreach import Conflict, InvalidRequest, NewWorkspace, NotFound, Workspace
 from outreach.errors import Unauthorized
 from outreach.models import Invitation, NewUser, Visit
 from outreach_server.console.identities import words
-from outreach_server.console.identities.guests import Guest
+from outreach_server.console.identities.public_pages import PublicVisit
 from outreach_server.console.identities.setting_up import fill_sandbox, needs_setup
 
 
-async def show_invitation(guest: Guest) -> Response:
+async def show_invitation(visit: PublicVisit) -> Response:
     """Show what a link is for, without using it."""
-    return await _invitation(guest)
+    return await _invitation(visit)
 
 
-async def act_invitation(guest: Guest) -> Response:
+async def act_invitation(visit: PublicVisit) -> Response:
     """Use a link: join, or choose a password; then the person is signed in."""
-    token = guest.request.path_params["token"]
-    signed_in = await _signed_in(guest)
+    token = visit.request.path_params["token"]
+    signed_in = await _signed_in(visit)
     try:
-        if guest.form.get("action") == "join" and signed_in is not None:
-            user = await guest.engine.users.join(token, signed_in.user.id)
+        if visit.form.get("action") == "join" and signed_in is not None:
+            user = await visit.engine.users.join(token, signed_in.user.id)
         else:
-            user = await guest.engine.users.accept(
-                token, password=guest.form.get("password", ""), name=guest.form.get("name", "")
+            user = await visit.engine.users.accept(
+                token, password=visit.form.get("password", ""), name=visit.form.get("name", "")
             )
     except InvalidRequest as error:
-        return await _invitation(guest, status=422, problems=words.problems_of(error))
+        return await _invitation(visit, status=422, problems=words.problems_of(error))
     except Conflict as error:
-        return await _invitation(guest, status=409, problems={"": error.message})
+        return await _invitation(visit, status=409, problems={"": error.message})
     except (Unauthorized, NotFound):
-        return _gone(guest)
-    return guest.enter(await guest.engine.sessions.begin(user.id, address=guest.address, agent=guest.agent))
+        return _gone(visit)
+    return visit.enter(await visit.engine.sessions.begin(user.id, address=visit.address, agent=visit.agent))
 
 
-async def _invitation(guest: Guest, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
+async def _invitation(visit: PublicVisit, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
     try:
-        found = await guest.engine.users.get_invitation(guest.request.path_params["token"])
+        found = await visit.engine.users.get_invitation(visit.request.path_params["token"])
     except Unauthorized:
-        return _gone(guest)
+        return _gone(visit)
     if found.kind == "setup":
-        return _gone(guest)
-    signed_in = await _signed_in(guest)
+        return _gone(visit)
+    signed_in = await _signed_in(visit)
     joins = signed_in is not None and found.kind == "invitation" and signed_in.user.email == found.email
-    return guest.page(
+    return visit.page(
         "invitation",
         title="New password" if found.kind == "reset" else "Invitation",
         status=status,
         problems=problems or {},
-        name=guest.form.get("name", ""),
+        name=visit.form.get("name", ""),
         email=found.email,
         kind=found.kind,
         role=found.role,
-        workspace=await _workspace_name(guest, found),
+        workspace=await _workspace_name(visit, found),
         joins=joins,
-        login_url=guest.url("login", {"next": guest.request.url.path, "again": "yes"}),
+        login_url=visit.url("login", {"next": visit.request.url.path, "again": "yes"}),
     )
 
 
-async def _workspace_name(guest: Guest, invitation: Invitation) -> str:
+async def _workspace_name(visit: PublicVisit, invitation: Invitation) -> str:
     if invitation.workspace_id is None:
         return ""
-    return (await guest.engine.workspaces.get(invitation.workspace_id)).name
+    return (await visit.engine.workspaces.get(invitation.workspace_id)).name
 
 
-async def _signed_in(guest: Guest) -> Visit | None:
-    return await guest.engine.sessions.find(guest.token) if guest.token else None
+async def _signed_in(visit: PublicVisit) -> Visit | None:
+    return await visit.engine.sessions.find(visit.token) if visit.token else None
 
 
-def _gone(guest: Guest, message: str = words.LINK_GONE) -> Response:
-    return guest.page("gone", title="Link not valid", status=404, message=message)
+def _gone(visit: PublicVisit, message: str = words.LINK_GONE) -> Response:
+    return visit.page("gone", title="Link not valid", status=404, message=message)
 
 
-async def show_setup(guest: Guest) -> Response:
+async def show_setup(visit: PublicVisit) -> Response:
     """Show the set-up, which is closed for good once there is a user."""
-    if not await needs_setup(guest.engine):
-        return guest.go("login")
-    return _setup(guest)
+    if not await needs_setup(visit.engine):
+        return visit.go("login")
+    return _setup(visit)
 
 
-async def act_setup(guest: Guest) -> Response:
+async def act_setup(visit: PublicVisit) -> Response:
     """Make the first user and a workspace; a sandbox has an agent, a number and a sample list."""
-    form = guest.form
+    form = visit.form
     mode = WorkspaceMode.LIVE if form.get("mode") == "live" else WorkspaceMode.SANDBOX
-    if not await needs_setup(guest.engine):
-        return guest.go("login")
+    if not await needs_setup(visit.engine):
+        return visit.go("login")
     try:
-        made = await guest.engine.users.set_up(
+        made = await visit.engine.users.set_up(
             form.get("setup_token", "").strip().rpartition("#")[2],
             NewUser(email=form.get("email", ""), name=form.get("name", "").strip()),
             password=form.get("password", ""),
@@ -100,18 +100,18 @@ async def act_setup(guest: Guest) -> Response:
             ),
         )
     except InvalidRequest as error:
-        return _setup(guest, status=422, problems=words.problems_of(error))
+        return _setup(visit, status=422, problems=words.problems_of(error))
     except (Unauthorized, NotFound):
-        return _setup(guest, status=422, problems={"setup_token": words.SETUP_GONE})
+        return _setup(visit, status=422, problems={"setup_token": words.SETUP_GONE})
     if mode is WorkspaceMode.SANDBOX:
-        await fill_sandbox(guest.engine, made.workspace.id, actor=f"user:{made.user.id}")
-    session = await guest.engine.sessions.begin(made.user.id, address=guest.address, agent=guest.agent)
-    return guest.enter(session, guest.url("overview", workspace=made.workspace.id))
+        await fill_sandbox(visit.engine, made.workspace.id, actor=f"user:{made.user.id}")
+    session = await visit.engine.sessions.begin(made.user.id, address=visit.address, agent=visit.agent)
+    return visit.enter(session, visit.url("overview", workspace=made.workspace.id))
 
 
-def _setup(guest: Guest, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
-    kept = {name: guest.form.get(name, "") for name in ("setup_token", "email", "name", "workspace", "region", "mode")}
+def _setup(visit: PublicVisit, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
+    kept = {name: visit.form.get(name, "") for name in ("setup_token", "email", "name", "workspace", "region", "mode")}
     problems = dict(problems or {})
     if "default_region" in problems:
         problems["region"] = problems.pop("default_region")
-    return guest.page("setup", title="Set up", status=status, problems=problems, kept=kept)
+    return visit.page("setup", title="Set up", status=status, problems=problems, kept=kept)

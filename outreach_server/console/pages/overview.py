@@ -20,12 +20,12 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import drawn_small
-from outreach_server.console.pages.campaign_course import small_curve_of
+from outreach_server.console.pages.campaign_progress import small_curve_of
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of, with_times
 from outreach_server.console.pages.named import MOST_SEARCHED
 from outreach_server.console.pages.set_up.system import waiting_in
 from outreach_server.console.recurrence_words import rule_words
-from outreach_server.console.running import Course
+from outreach_server.console.running import Activity
 
 MAX_SHOWN: Final = 8
 RUNS_WITHIN: Final = timedelta(days=7)
@@ -168,13 +168,13 @@ class OverviewView:
 async def overview_view(visit: Visit) -> OverviewView:
     """Return what the overview shows now."""
     status = await visit.console.status.of(visit.engine, visit.place.id)
-    courses = await visit.console.courses.of(visit.engine, visit.place.id)
+    activities = await visit.console.activities.of(visit.engine, visit.place.id)
     needs = [_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}]
     if visit.may(Right.REPLY) and visit.has("inbox"):
         needs += _unanswered(visit, await visit.console.unanswered.of(visit.engine, visit.place.id))
     return OverviewView(
         needs=needs,
-        running=[_running(visit, one, courses.get(one.id)) for one in status.running],
+        running=[_running(visit, one, activities.get(one.id)) for one in status.running],
         running_count=status.active_campaigns,
         pause_form="pause" if visit.may(Right.PAUSE) and visit.has("campaign") else "",
         as_of=moment_of(status.at, status.at, visit.clocks(), seconds=True),
@@ -275,11 +275,11 @@ def _place_of(visit: Visit, problem: Problem) -> str:
             return ""
 
 
-def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> RunningView:
+def _running(visit: Visit, one: RunningCampaign, activity: Activity | None) -> RunningView:
     counts = f"{one.ended:,} of {one.recipients:,} done"
-    done = "" if course is None else _done(visit, course)
+    done = "" if activity is None else _done(visit, activity)
     says = f"Requests by time: {counts}. {done}".rstrip()
-    curve = None if course is None else small_curve_of(course, one.channel, visit.clocks(), says)
+    curve = None if activity is None else small_curve_of(activity, one.channel, visit.clocks(), says)
     return RunningView(
         name=one.name,
         url=visit.url("campaign", campaign=one.id),
@@ -289,14 +289,14 @@ def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> Runni
         bar=progress([Piece(value=one.ended, tone="accent", words="done")], total=one.recipients, label=counts),
         curve=Markup("") if curve is None else drawn_small(curve, one.recipients),
         late=f"{words.duration(one.lag_seconds)} behind" if one.lag_seconds >= 60 else "",
-        now="" if course is None else words.visible(course.now.message),
+        now="" if activity is None else words.visible(activity.now.message),
         done=done,
     )
 
 
-def _done(visit: Visit, course: Course) -> str:
+def _done(visit: Visit, activity: Activity) -> str:
     """Return when a campaign will be done, or should have been."""
-    ends_at = None if course.planned is None else course.planned.ends_at
+    ends_at = None if activity.planned is None else activity.planned.ends_at
     if ends_at is None:
         return ""
     at = moment_of(ends_at, visit.now, visit.clocks())

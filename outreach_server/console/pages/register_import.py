@@ -91,20 +91,20 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Keep a file, read it in another way, send its rejected rows, import or delete it, or take an import back."""
-    key, asked = key_of(visit), _request_of(visit.form)
+    key, request = key_of(visit), _request_of(visit.form)
     match visit.form.get("action", ""):
         case "file":
-            return await _keep(visit, asked, key)
+            return await _keep(visit, request, key)
         case "read":
-            return RedirectResponse(visit.url("register-import", asked.query()), 303)
+            return RedirectResponse(visit.url("register-import", request.query()), 303)
         case "rejects":
-            return await _rejects(visit, asked)
+            return await _rejects(visit, request)
         case "discard":
-            await discard(visit, asked.upload)
+            await discard(visit, request.upload)
             return visit.go("register-import")
         case _:
             name = visit.chosen("import-opt-outs", "undo-import")
-            return await (_import(visit, asked) if name == "import-opt-outs" else _undo(visit))
+            return await (_import(visit, request) if name == "import-opt-outs" else _undo(visit))
 
 
 def _request_of(given: Mapping[str, str]) -> ImportRequest:
@@ -116,43 +116,43 @@ def _request_of(given: Mapping[str, str]) -> ImportRequest:
     )
 
 
-async def _keep(visit: Visit, asked: ImportRequest, key: str) -> Response:
+async def _keep(visit: Visit, request: ImportRequest, key: str) -> Response:
     file = visit.file
     wrong = problem_of(file, _NO_FILE)
     if file is None or wrong:
-        return await _page(visit, asked, status=422, problems={"file": wrong})
+        return await _page(visit, request, status=422, problems={"file": wrong})
     try:
         upload = await kept_file(visit, file, key, instead_of=visit.form.get("replace", ""))
     except InvalidRequest as error:
-        return await _page(visit, asked, status=422, problems={"file": error.message})
+        return await _page(visit, request, status=422, problems={"file": error.message})
     except Conflict as error:
-        return await _page(visit, asked, status=409, problems={"file": error.message})
-    return RedirectResponse(visit.url("register-import", attrs.evolve(asked, upload=upload.id).query()), 303)
+        return await _page(visit, request, status=409, problems={"file": error.message})
+    return RedirectResponse(visit.url("register-import", attrs.evolve(request, upload=upload.id).query()), 303)
 
 
-async def _rejects(visit: Visit, asked: ImportRequest) -> Response:
-    upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
+async def _rejects(visit: Visit, request: ImportRequest) -> Response:
+    upload = await visit.engine.uploads.get(visit.place.id, request.upload)
     return DownloadResponse(
-        rejected_opt_outs(visit.console.lists, visit.place, upload.id, asked.reading(visit), actor=visit.actor),
+        rejected_opt_outs(visit.console.lists, visit.place, upload.id, request.reading(visit), actor=visit.actor),
         name=f"rejects-{upload.id}.csv",
         content_type=EXPORT_CONTENT_TYPES["csv"],
     )
 
 
-async def _import(visit: Visit, asked: ImportRequest) -> Response:
-    scope: Any = asked.scope
+async def _import(visit: Visit, request: ImportRequest) -> Response:
+    scope: Any = request.scope
     if scope not in get_args(UnsubscribeScope):
         raise HTTPException(400)
     try:
         done = await import_opt_outs(
-            visit.console.lists, visit.place, asked.upload, asked.reading(visit), scope=scope, actor=visit.actor
+            visit.console.lists, visit.place, request.upload, request.reading(visit), scope=scope, actor=visit.actor
         )
     except NotFound:
         # The form was sent twice, or a day ago.
         return visit.go("register")
     except (InvalidRequest, Conflict) as error:
-        return await _page(visit, asked, status=422, problems=_problems_of(error))
-    return await _page(visit, attrs.evolve(asked, upload=""), done=done)
+        return await _page(visit, request, status=422, problems=_problems_of(error))
+    return await _page(visit, attrs.evolve(request, upload=""), done=done)
 
 
 async def _undo(visit: Visit) -> Response:
@@ -182,7 +182,7 @@ def _in_words(text: str) -> str:
 
 async def _page(
     visit: Visit,
-    asked: ImportRequest,
+    request: ImportRequest,
     *,
     status: int = 200,
     problems: Mapping[str, str] | None = None,
@@ -191,10 +191,10 @@ async def _page(
     problems = dict(problems or {})
     upload: Upload | None = None
     found: Mapping[str, Any] = {}
-    if asked.upload:
+    if request.upload:
         try:
-            upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
-            check = check_opt_outs(visit.console.lists, visit.place, upload.id, asked.reading(visit))
+            upload = await visit.engine.uploads.get(visit.place.id, request.upload)
+            check = check_opt_outs(visit.console.lists, visit.place, upload.id, request.reading(visit))
             found = await while_client_waits(visit.request, check)
         except NotFound:
             problems.setdefault("", _READ_NOW)
@@ -210,15 +210,15 @@ async def _page(
         problems=problems,
         done=done,
         upload=upload,
-        other_file_url=visit.url("register-import", {"replace": asked.upload}),
+        other_file_url=visit.url("register-import", {"replace": request.upload}),
         replaced=replaced,
         kept=kept,
         kept_url=visit.url("register-import"),
         found=found,
-        fields=[(one, asked.chosen.get(one.name, "")) for one in FIELDS],
+        fields=[(one, request.chosen.get(one.name, "")) for one in FIELDS],
         notes=[_in_words(one) for one in (*found.get("notes", ()), *found.get("number_warnings", ()))],
         rejected=[{**one, "message": _in_words(one["message"])} for one in found.get("rejected", ())[:_SHOWN_REJECTS]],
-        scopes=_scopes(asked.scope),
+        scopes=_scopes(request.scope),
         key=visit.new_key(),
     )
 

@@ -77,33 +77,33 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Read the file anew by the form, send its rejected rows, or load its contacts into a draft."""
-    asked = request_of(visit.form)
+    request = request_of(visit.form)
     match visit.form.get("action", ""):
         case "read":
-            return RedirectResponse(visit.url("new-audience", asked.query()), 303)
+            return RedirectResponse(visit.url("new-audience", request.query()), 303)
         case "rejects":
-            return await _rejects(visit, asked)
+            return await _rejects(visit, request)
         case "load":
-            return await _load(visit, asked, key_of(visit))
+            return await _load(visit, request, key_of(visit))
         case _:
             raise HTTPException(400, words.NO_SUCH_ACTION)
 
 
-async def load_if_plain(visit: Visit, asked: AudienceRequest, key: str) -> Response | None:
+async def load_if_plain(visit: Visit, request: AudienceRequest, key: str) -> Response | None:
     """Load a list in which nothing has to be decided; return None for another one, which its page shows."""
     try:
-        if not (await _read_list(visit, asked)).is_plain:
+        if not (await _read_list(visit, request)).is_plain:
             return None
-        return await _load(visit, asked, key)
+        return await _load(visit, request, key)
     except OutreachError:
         return None
 
 
-async def _read_list(visit: Visit, asked: AudienceRequest) -> ReadList:
-    new = await asked.new_campaign(visit, body=_PROBED_TEXT)
-    wanted = attrs.evolve(asked.reading(visit), campaign=new)
+async def _read_list(visit: Visit, request: AudienceRequest) -> ReadList:
+    new = await request.new_campaign(visit, body=_PROBED_TEXT)
+    wanted = attrs.evolve(request.reading(visit), campaign=new)
     lists = visit.console.lists
-    document = await while_client_waits(visit.request, check_upload(lists, visit.place, asked.upload, wanted))
+    document = await while_client_waits(visit.request, check_upload(lists, visit.place, request.upload, wanted))
     preflight = document["preflight"]
     return ReadList(
         document=document,
@@ -112,43 +112,43 @@ async def _read_list(visit: Visit, asked: AudienceRequest) -> ReadList:
     )
 
 
-async def _load(visit: Visit, asked: AudienceRequest, key: str) -> Response:
+async def _load(visit: Visit, request: AudienceRequest, key: str) -> Response:
     lists = visit.console.lists
     try:
-        new = await asked.new_campaign(visit)
-        wanted = attrs.evolve(asked.reading(visit), campaign=new)
-        async with opened_for(lists, visit.place, asked.upload, wanted) as opened:
+        new = await request.new_campaign(visit)
+        wanted = attrs.evolve(request.reading(visit), campaign=new)
+        async with opened_for(lists, visit.place, request.upload, wanted) as opened:
             made = await load_list(lists, visit.place, wanted, opened, key, actor=visit.actor)
     except NotFound:
         # The form was sent twice, or a day ago: its list is loaded, or gone.
         return visit.go("campaigns")
     except (InvalidRequest, Conflict, Forbidden) as error:
         found = problems_of(error) if isinstance(error, InvalidRequest) else {"": error.message}
-        return await _page(visit, asked, status=422, problems=found)
-    await visit.engine.uploads.remove(visit.place.id, asked.upload, actor=visit.actor)
+        return await _page(visit, request, status=422, problems=found)
+    await visit.engine.uploads.remove(visit.place.id, request.upload, actor=visit.actor)
     return go_to(visit, "text", made.campaign)
 
 
-async def _rejects(visit: Visit, asked: AudienceRequest) -> Response:
-    upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
+async def _rejects(visit: Visit, request: AudienceRequest) -> Response:
+    upload = await visit.engine.uploads.get(visit.place.id, request.upload)
     return DownloadResponse(
-        rejected_rows(visit.console.lists, visit.place, upload.id, asked.reading(visit), actor=visit.actor),
+        rejected_rows(visit.console.lists, visit.place, upload.id, request.reading(visit), actor=visit.actor),
         name=f"rejects-{upload.id}.csv",
         content_type=EXPORT_CONTENT_TYPES["csv"],
     )
 
 
 async def _page(
-    visit: Visit, asked: AudienceRequest, *, status: int = 200, problems: Mapping[str, str] | None = None
+    visit: Visit, request: AudienceRequest, *, status: int = 200, problems: Mapping[str, str] | None = None
 ) -> Response:
     try:
-        upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
+        upload = await visit.engine.uploads.get(visit.place.id, request.upload)
     except NotFound:
         return visit.go("new")
     found: ReadList | None = None
     problems = dict(problems or {})
     try:
-        found = await _read_list(visit, asked)
+        found = await _read_list(visit, request)
     except UnreadableList as error:
         problems = {**problems, "": error.message}
     except InvalidRequest as error:
@@ -167,18 +167,18 @@ async def _page(
         problems={name: in_words(text) for name, text in problems.items()},
         meaning=_meaning,
         in_words=in_words,
-        asked=asked,
+        request=request,
         file_name=upload.file_name,
-        other_file_url=visit.url("new", asked.query()),
+        other_file_url=visit.url("new", request.query()),
         found=found,
-        fields=[(name, word, _columns(name, asked, document)) for name, word in FIELDS.items()],
-        reading=[(REGION, asked.region), (SHEET, asked.sheet)],
+        fields=[(name, word, _columns(name, request, document)) for name, word in FIELDS.items()],
+        reading=[(REGION, request.region), (SHEET, request.sheet)],
         mapping=document.get("mapping", ()),
-        rejected=_rejected(asked, document),
+        rejected=_rejected(request, document),
         notes=[*document.get("notes", ()), *document.get("number_warnings", ())],
         left_out=[] if found is None or not document["preflight"] else document["preflight"]["left_out"],
         overlaps=_overlaps(document),
-        leave=asked.leave,
+        leave=request.leave,
         key=visit.new_key(),
     )
 
@@ -197,7 +197,7 @@ class RejectView:
     number: str | None
 
 
-def _rejected(asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[RejectView]:
+def _rejected(request: AudienceRequest, document: Mapping[str, Any]) -> Sequence[RejectView]:
     """Return the first rows that cannot be loaded, and all whose numbers were corrected."""
     phones = {one["column"] for one in document.get("mapping", ()) if "phone_number" in (one["is"] or "").split(", ")}
     rows = {
@@ -205,11 +205,11 @@ def _rejected(asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[R
             row=one["row"],
             column=one["column"] or "",
             message=in_words(one["message"]),
-            number=asked.corrections.get(str(one["row"]), "") if one["column"] in phones else None,
+            number=request.corrections.get(str(one["row"]), "") if one["column"] in phones else None,
         )
         for one in document.get("rejected", ())[:_SHOWN_REJECTS]
     }
-    for text, number in asked.corrections.items():
+    for text, number in request.corrections.items():
         row = int(text)
         rows.setdefault(row, RejectView(row=row, column="", message="corrected here", number=number))
     return [rows[row] for row in sorted(rows)]
@@ -229,12 +229,12 @@ def in_words(text: str) -> str:
     return text
 
 
-def _columns(field: str, asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[Choice]:
+def _columns(field: str, request: AudienceRequest, document: Mapping[str, Any]) -> Sequence[Choice]:
     """Return the columns that a field can have, with the one that it has."""
     own = {"phone": "phone_number"}.get(field, field)
     mapping = document.get("mapping", ())
     read = next((str(one["number"]) for one in mapping if own in (one["is"] or "").split(", ")), NO_COLUMN)
-    chosen = asked.columns.get(field, read)
+    chosen = request.columns.get(field, read)
     choices = [("", "by its name")] if not mapping else []
     choices += [] if field == "phone" and mapping else [(NO_COLUMN, "no column")]
     choices += [(str(one["number"]), one["column"] or f"column {one['number']}") for one in mapping]

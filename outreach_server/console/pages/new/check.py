@@ -18,7 +18,7 @@ from outreach_server.console.actions import ACTIONS
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_actions import may_send
-from outreach_server.console.pages.new.course import course_of
+from outreach_server.console.pages.new.forecast_view import forecast_view
 from outreach_server.console.pages.new.last_run import last_run_of
 from outreach_server.console.pages.new.steps import (
     go_to,
@@ -129,7 +129,7 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
         ends=_end(visit, forecast, clocks),
         zone=clocks.name,
         label=_label(visit, campaign, found, forecast, clocks),
-        course=course_of(visit, forecast, clocks, _course_says(visit, campaign, forecast, clocks)),
+        forecast=forecast_view(visit, forecast, clocks, _forecast_says(visit, campaign, forecast, clocks)),
         last=await last_run_of(visit, campaign, found),
         may_send=can_start and not approval.is_missing,
         may_approve=can_start and approval.is_missing and approval.changed_by != visit.actor,
@@ -164,7 +164,7 @@ def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecas
     return ", ".join(parts)
 
 
-def _course_says(visit: Visit, campaign: Campaign, forecast: Forecast, clocks: Clocks) -> str:
+def _forecast_says(visit: Visit, campaign: Campaign, forecast: Forecast, clocks: Clocks) -> str:
     noun = "call" if campaign.channel == "call" else "message"
     begins = "" if forecast.starts_at is None else f" from {clocks.moment(forecast.starts_at, visit.now)}"
     ends = "" if forecast.ends_at is None else f" until {clocks.moment(forecast.ends_at, visit.now)}"

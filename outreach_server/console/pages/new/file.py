@@ -32,26 +32,26 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Keep the file. Where nothing in it has to be decided, the next step is the text; else its page shows it."""
-    key, asked, file = key_of(visit), request_of(visit.form), visit.file
+    key, request, file = key_of(visit), request_of(visit.form), visit.file
     if visit.form.get(ACTION_FIELD) == "discard":
-        await discard(visit, asked.upload)
+        await discard(visit, request.upload)
         return visit.go("new")
     problems = {}
-    if asked.channel == "call" and not asked.agent:
+    if request.channel == "call" and not request.agent:
         problems["agent"] = _NO_AGENT
     wrong = problem_of(file, _NO_FILE)
     if file is None or wrong:
-        return await _page(visit, asked, status=422, problems={**problems, "file": wrong})
+        return await _page(visit, request, status=422, problems={**problems, "file": wrong})
     if problems:
         problems["file"] = "Choose the file again: it was not kept."
-        return await _page(visit, asked, status=422, problems=problems)
+        return await _page(visit, request, status=422, problems=problems)
     try:
-        upload = await kept_file(visit, file, key, instead_of=asked.upload)
+        upload = await kept_file(visit, file, key, instead_of=request.upload)
     except InvalidRequest as error:
-        return await _page(visit, asked, status=422, problems={"file": error.message})
+        return await _page(visit, request, status=422, problems={"file": error.message})
     except Conflict as error:
-        return await _page(visit, asked, status=409, problems={"file": error.message})
-    chosen = request_of({**visit.form, "upload": upload.id, "name": asked.name or _name_of(upload)})
+        return await _page(visit, request, status=409, problems={"file": error.message})
+    chosen = request_of({**visit.form, "upload": upload.id, "name": request.name or _name_of(upload)})
     loaded = await audience.load_if_plain(visit, chosen, key)
     return loaded or RedirectResponse(visit.url("new-audience", chosen.query()), 303)
 
@@ -67,11 +67,11 @@ def _audience_url(visit: Visit, upload: Upload) -> str:
 
 
 async def _page(
-    visit: Visit, asked: AudienceRequest, *, status: int = 200, problems: dict[str, str] | None = None
+    visit: Visit, request: AudienceRequest, *, status: int = 200, problems: dict[str, str] | None = None
 ) -> Response:
     async with JoinedReads() as reads:
         found = reads.start(visit.engine.agents.list(visit.place.id, limit=_MOST_AGENTS))
-        kept = reads.start(kept_files(visit, partial(_audience_url, visit), without=asked.upload))
+        kept = reads.start(kept_files(visit, partial(_audience_url, visit), without=request.upload))
     agents = found.result().items
     return visit.page(
         "new/file",
@@ -80,11 +80,11 @@ async def _page(
         status=status,
         steps=steps_of(visit, "audience"),
         problems=problems or {},
-        upload=asked.upload,
-        name=asked.name,
-        channel=asked.channel,
+        upload=request.upload,
+        name=request.name,
+        channel=request.channel,
         agents=[
-            Choice(value=one.id, word=one.name, chosen=one.id == asked.agent) for one in agents if one.can_place_calls
+            Choice(value=one.id, word=one.name, chosen=one.id == request.agent) for one in agents if one.can_place_calls
         ],
         kept=kept.result(),
         kept_url=visit.url("new"),

@@ -10,7 +10,7 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input
-from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
+from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Listed, Noun, On, Result, Sent, SetUpAction, at
 
 _PROVIDER: Final = "provider"
 _CREDENTIAL: Final = "credentials."
@@ -26,7 +26,7 @@ class AccountsNoun(Noun):
 
     def __init__(self) -> None:
         self.on_list = (
-            Deed(
+            SetUpAction(
                 name="connect",
                 label="Connect an account",
                 command="accounts connect",
@@ -38,21 +38,21 @@ class AccountsNoun(Noun):
             ),
         )
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="check",
                 label="Check it",
                 command="accounts check",
                 do=_check,
                 primary=True,
             ),
-            Deed(
+            SetUpAction(
                 name="callback",
                 label="Check the callback address",
                 command="accounts check",
                 operation="checkCallback",
                 do=_check_callback,
             ),
-            Deed(
+            SetUpAction(
                 name="replace",
                 label="Replace the credentials",
                 command="accounts connect",
@@ -62,7 +62,7 @@ class AccountsNoun(Noun):
                 proof=True,
                 done="The credentials are replaced. Callbacks signed with the earlier ones are accepted for 24 hours.",
             ),
-            Deed(
+            SetUpAction(
                 name="remove",
                 label="Remove this account",
                 command="accounts remove",

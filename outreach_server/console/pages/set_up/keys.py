@@ -9,7 +9,7 @@ from outreach.models import API_SCOPES, DEFAULT_SCOPES
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input
-from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
+from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Listed, Noun, On, Result, Sent, SetUpAction, at
 from outreach_server.console.people import names_of
 
 _SCOPES: Final = {
@@ -29,7 +29,7 @@ class KeysNoun(Noun):
 
     def __init__(self) -> None:
         self.on_list = (
-            Deed(
+            SetUpAction(
                 name="create",
                 label="Make a key",
                 command="keys create",
@@ -40,7 +40,7 @@ class KeysNoun(Noun):
             ),
         )
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="revoke",
                 label="Revoke this key",
                 command="keys revoke",

@@ -144,7 +144,7 @@ async def no_fields(_: On) -> Sequence[Input]:
 
 
 @attrs.frozen(kw_only=True)
-class Deed:
+class SetUpAction:
     """An action of a person on a page of the set-up.
 
     Attributes:
@@ -218,8 +218,8 @@ class Noun:
     file: str = ""
     shape: Literal["many", "single", "rows"] = "many"
     live: str = ""
-    on_list: Sequence[Deed] = ()
-    on_one: Sequence[Deed] = ()
+    on_list: Sequence[SetUpAction] = ()
+    on_one: Sequence[SetUpAction] = ()
 
     async def list(self, visit: Visit, after: str | None) -> Listed:
         """Return a page of the list."""

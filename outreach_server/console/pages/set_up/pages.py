@@ -21,7 +21,7 @@ from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, p
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.inputs import Input, problems_in, read_inputs
-from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, Noun, On, Result, Sent, digest_of
+from outreach_server.console.pages.set_up.nouns import Cell, Listed, Noun, On, Result, Sent, SetUpAction, digest_of
 from outreach_server.console.pages.views import Tab
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
 from outreach_server.console.sent_again import as_of_form
@@ -107,14 +107,14 @@ class Tried:
     """A form that was sent and is shown again.
 
     Attributes:
-        deed: What it was for.
+        action: What it was for.
         status: The status of the answer.
         problems: What is wrong with its fields, by name; under no name what is wrong with the whole.
         result: What was done, where the page says so at once.
         preview: The lines that are shown before it is done; None if that is not the reason.
     """
 
-    deed: Deed
+    action: SetUpAction
     status: int = 200
     problems: Mapping[str, str] = attrs.field(factory=dict)
     result: Result | None = None
@@ -122,7 +122,7 @@ class Tried:
 
     def id_of(self, name: str) -> str:
         """Return the identifier of a field on the page; empty for what is of none."""
-        return f"{self.deed.name}-{name}" if name else ""
+        return f"{self.action.name}-{name}" if name else ""
 
 
 def set_up_pages(*, has_login: bool) -> Sequence[SetUpPage]:
@@ -162,8 +162,8 @@ class Views:
 
     async def act(self, visit: Visit) -> Response:
         """Do what a form of the list says."""
-        deed = _deed_of(visit, self._noun.on_list)
-        tried = await self._try(visit, deed, None)
+        action = _action_of(visit, self._noun.on_list)
+        tried = await self._try(visit, action, None)
         return tried if isinstance(tried, Response) else await self._list(visit, tried)
 
     async def show_one(self, visit: Visit) -> Response:
@@ -173,8 +173,8 @@ class Views:
     async def act_on_one(self, visit: Visit) -> Response:
         """Do to one of them what a form says."""
         one = await self._get(visit)
-        deed = _deed_of(visit, self._noun.on_one)
-        tried = await self._try(visit, deed, one)
+        action = _action_of(visit, self._noun.on_one)
+        tried = await self._try(visit, action, one)
         if isinstance(tried, Response):
             return tried
         return await self._one(visit, one if tried.result is None else await self._get(visit), tried)
@@ -182,47 +182,47 @@ class Views:
     async def _get(self, visit: Visit) -> Any:
         return await self._noun.get(visit, visit.request.path_params.get("id", ""))
 
-    async def _try(self, visit: Visit, deed: Deed, one: Any) -> Response | Tried:
+    async def _try(self, visit: Visit, action: SetUpAction, one: Any) -> Response | Tried:
         """Do what a form says; return where that leads, or how the form is shown again."""
         key = visit.form.get(KEY_FIELD, "")
         if not 1 <= len(key) <= 100:
             raise HTTPException(400)
-        if not deed.possible(On(visit=visit, one=one)):
-            return Tried(deed=deed, status=409, problems={"": _IMPOSSIBLE})
-        fields = await deed.fields(On(visit=visit, one=one))
+        if not action.possible(On(visit=visit, one=one)):
+            return Tried(action=action, status=409, problems={"": _IMPOSSIBLE})
+        fields = await action.fields(On(visit=visit, one=one))
         values, problems = read_inputs(fields, visit.form)
-        if deed.typed and not _is_name(visit.form.get(TYPED_FIELD, ""), self._noun.called(one)):
+        if action.typed and not _is_name(visit.form.get(TYPED_FIELD, ""), self._noun.called(one)):
             problems[TYPED_FIELD] = _OTHER_NAME
-        if deed.proof and not problems and (wrong := await problem_of_proof(visit)):
+        if action.proof and not problems and (wrong := await problem_of_proof(visit)):
             problems[PROOF_FIELD] = wrong
         if problems:
-            return Tried(deed=deed, status=422, problems=problems)
-        if deed.changes and visit.form.get(SEEN_FIELD, "") != digest_of(one):
-            return Tried(deed=deed, status=409, problems={"": _CHANGED})
+            return Tried(action=action, status=422, problems=problems)
+        if action.changes and visit.form.get(SEEN_FIELD, "") != digest_of(one):
+            return Tried(action=action, status=409, problems={"": _CHANGED})
         try:
             sent = Sent(visit=visit, one=one, values=values, key=f"console:{key}")
-            if deed.preview is not None:
-                preview = await deed.preview(sent)
+            if action.preview is not None:
+                preview = await action.preview(sent)
                 if visit.form.get(PREVIEW_FIELD, "") != digest_of(preview):
-                    return Tried(deed=deed, preview=preview)
-            result = await deed.do(sent)
+                    return Tried(action=action, preview=preview)
+            result = await action.do(sent)
         except InvalidRequest as error:
-            return Tried(deed=deed, status=422, problems=problems_in(as_of_form(error), fields))
+            return Tried(action=action, status=422, problems=problems_in(as_of_form(error), fields))
         except (Conflict, ConfigError) as error:
-            return Tried(deed=deed, status=409, problems={"": error.message})
+            return Tried(action=action, status=409, problems={"": error.message})
         if result.text or result.secret:
-            return Tried(deed=deed, result=result)
-        return self._go(visit, result, deed)
+            return Tried(action=action, result=result)
+        return self._go(visit, result, action)
 
-    def _go(self, visit: Visit, result: Result, deed: Deed) -> Response:
+    def _go(self, visit: Visit, result: Result, action: SetUpAction) -> Response:
         here = visit.request.path_params.get("id")
         match result.goes_to:
             case "same" if here is not None:
-                return visit.go(f"{self._noun.name}-one", id=here, said=deed.name)
+                return visit.go(f"{self._noun.name}-one", id=here, said=action.name)
             case "same" | "list":
-                return visit.go(self._noun.name, said=deed.name)
+                return visit.go(self._noun.name, said=action.name)
             case identifier:
-                return visit.go(f"{self._noun.name}-one", id=identifier, said=deed.name)
+                return visit.go(f"{self._noun.name}-one", id=identifier, said=action.name)
 
     async def _list(self, visit: Visit, tried: Tried | None = None) -> Response:
         noun = self._noun
@@ -302,19 +302,21 @@ class Views:
     def _forms(
         self,
         visit: Visit,
-        given: Sequence[tuple[Deed, Sequence[Input]]],
+        given: Sequence[tuple[SetUpAction, Sequence[Input]]],
         one: Any,
         tried: Tried | None,
         *,
         first: bool,
     ) -> Sequence[FormView]:
         return [
-            self._form(visit, deed, fields, one, tried if tried is not None and tried.deed is deed else None, first)
-            for deed, fields in given
+            self._form(
+                visit, action, fields, one, tried if tried is not None and tried.action is action else None, first
+            )
+            for action, fields in given
         ]
 
     def _form(
-        self, visit: Visit, deed: Deed, fields: Sequence[Input], one: Any, tried: Tried | None, first: bool
+        self, visit: Visit, action: SetUpAction, fields: Sequence[Input], one: Any, tried: Tried | None, first: bool
     ) -> FormView:
         noun = self._noun
         here = visit.request.path_params.get("id")
@@ -324,26 +326,26 @@ class Views:
             fields = [attrs.evolve(field, value=field.written(visit.form)) for field in fields]
         problems = tried.problems if tried is not None else {}
         preview = tried.preview if tried is not None else None
-        if deed.preview is not None:
+        if action.preview is not None:
             # The browser goes to what is shown before.
-            url = f"{url}#{deed.name}-preview"
+            url = f"{url}#{action.name}-preview"
         return FormView(
-            id=deed.name,
-            label=deed.label if deed.preview is None or preview is not None else _SHOW,
-            title=deed.title or deed.label,
+            id=action.name,
+            label=action.label if action.preview is None or preview is not None else _SHOW,
+            title=action.title or action.label,
             url=url,
             groups=[(name, list(each)) for name, each in groupby(fields, key=lambda field: field.group)],
             problems=problems,
-            open=again or (first and bool(fields) and (deed.primary or noun.shape == "single")),
-            proof=deed.proof
+            open=again or (first and bool(fields) and (action.primary or noun.shape == "single")),
+            proof=action.proof
             and visit.console.has_login
             and (PROOF_FIELD in problems or (needs_proof(visit) and not (tried and tried.result))),
-            name=noun.called(one) if deed.typed else "",
+            name=noun.called(one) if action.typed else "",
             typed=visit.form.get(TYPED_FIELD, "") if again else "",
-            effect=deed.effect,
-            seen=digest_of(one) if deed.changes else "",
+            effect=action.effect,
+            seen=digest_of(one) if action.changes else "",
             key=visit.new_key(),
-            primary=deed.primary,
+            primary=action.primary,
             preview=preview or (),
             previewed="" if preview is None else digest_of(preview),
         )
@@ -387,26 +389,28 @@ def tabs_of(visit: Visit, current: Noun) -> Sequence[Tab]:
     ]
 
 
-async def _fields_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Sequence[tuple[Deed, Sequence[Input]]]:
+async def _fields_of(
+    visit: Visit, actions: Sequence[SetUpAction], one: Any
+) -> Sequence[tuple[SetUpAction, Sequence[Input]]]:
     """Return what the person may do, with the fields of its form, which are read at once."""
     on = On(visit=visit, one=one)
-    shown = [deed for deed in deeds if deed.is_open_to(visit) and deed.possible(on)]
-    fields = await asyncio.gather(*(deed.fields(on) for deed in shown))
+    shown = [action for action in actions if action.is_open_to(visit) and action.possible(on)]
+    fields = await asyncio.gather(*(action.fields(on) for action in shown))
     return list(zip(shown, fields, strict=True))
 
 
-def _deed_of(visit: Visit, deeds: Sequence[Deed]) -> Deed:
+def _action_of(visit: Visit, actions: Sequence[SetUpAction]) -> SetUpAction:
     """Return what a form asks for.
 
     Raises:
         HTTPException: There is no such action, or the person may not do it.
     """
     wanted = visit.form.get(ACTION_FIELD, "")
-    for deed in deeds:
-        if deed.name == wanted:
-            if deed.right is not None:
-                visit.require(deed.right)
-            return deed
+    for action in actions:
+        if action.name == wanted:
+            if action.right is not None:
+                visit.require(action.right)
+            return action
     raise HTTPException(400, words.NO_SUCH_ACTION)
 
 

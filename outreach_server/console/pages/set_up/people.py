@@ -15,7 +15,7 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input, inputs_of
-from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
+from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Listed, Noun, On, Result, Sent, SetUpAction, at
 from outreach_server.console.people import names_of
 
 _ROLES = [(role, role.capitalize()) for role in ROLES]
@@ -99,7 +99,7 @@ class UsersNoun(PeopleNoun):
     def __init__(self) -> None:
         super().__init__()
         self.on_list = (
-            Deed(
+            SetUpAction(
                 name="invite",
                 label="Invite somebody",
                 command="users invite",
@@ -110,7 +110,7 @@ class UsersNoun(PeopleNoun):
             ),
         )
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="role",
                 label="Save",
                 title="Change the role",
@@ -121,8 +121,8 @@ class UsersNoun(PeopleNoun):
                 primary=True,
                 done="It is saved. This person has to sign in again.",
             ),
-            *_deeds_of_logins(),
-            Deed(
+            *_actions_of_logins(),
+            SetUpAction(
                 name="leave",
                 label="Remove from this workspace",
                 command="users role",
@@ -165,7 +165,7 @@ class InvitationsNoun(Noun):
 
     def __init__(self) -> None:
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="withdraw",
                 label="Withdraw it",
                 command="users invite",
@@ -216,7 +216,7 @@ class AllUsersNoun(PeopleNoun):
     def __init__(self) -> None:
         super().__init__()
         self.on_list = (
-            Deed(
+            SetUpAction(
                 name="create",
                 label="Create a user",
                 command="users create",
@@ -227,8 +227,8 @@ class AllUsersNoun(PeopleNoun):
             ),
         )
         self.on_one = (
-            *_deeds_of_logins(),
-            Deed(
+            *_actions_of_logins(),
+            SetUpAction(
                 name="second-factor",
                 label="Reset password and second factor",
                 command="users reset",
@@ -237,7 +237,7 @@ class AllUsersNoun(PeopleNoun):
                 typed=True,
                 effect="For a lost device: the present password and second factor end at once.",
             ),
-            Deed(
+            SetUpAction(
                 name="operator",
                 label="Save",
                 title="Make an operator, or not any more",
@@ -373,10 +373,10 @@ async def _set_operator(sent: Sent) -> Result:
     return Result()
 
 
-def _deeds_of_logins() -> Sequence[Deed]:
+def _actions_of_logins() -> Sequence[SetUpAction]:
     """Return what can be done to a person's logins, by an owner of the workspace or an operator."""
     return (
-        Deed(
+        SetUpAction(
             name="sessions",
             label="End all sessions",
             command="users sessions",
@@ -385,7 +385,7 @@ def _deeds_of_logins() -> Sequence[Deed]:
             done="All sessions are ended.",
             possible=lambda on: bool(on.one.sessions),
         ),
-        Deed(
+        SetUpAction(
             name="reset",
             label="Make a link for a new password",
             command="users reset",
@@ -393,7 +393,7 @@ def _deeds_of_logins() -> Sequence[Deed]:
             proof=True,
             possible=lambda on: on.one.user.disabled_at is None,
         ),
-        Deed(
+        SetUpAction(
             name="disable",
             label="Disable",
             command="users disable",
@@ -402,7 +402,7 @@ def _deeds_of_logins() -> Sequence[Deed]:
             done="This person cannot sign in any more.",
             possible=lambda on: on.one.user.disabled_at is None,
         ),
-        Deed(
+        SetUpAction(
             name="enable",
             label="Enable again",
             command="users disable",

@@ -18,7 +18,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.drawing.flows import drawn
 from outreach_server.console.pages.set_up.field_words import FIELDS
 from outreach_server.console.pages.set_up.inputs import Choices, Input, changed, inputs_of
-from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
+from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Listed, Noun, On, Result, Sent, SetUpAction, at
 from outreach_server.endpoints.manage.resources import resource_operation
 
 _SIMULATOR: Final = "simulator"
@@ -65,7 +65,7 @@ class ResourceNoun(Noun):
             return resource_operation(definition, method) if method in definition.managed else ""
 
         self.on_list = (
-            Deed(
+            SetUpAction(
                 name="create",
                 label=f"{definition.created.capitalize()} {definition.called}",
                 right=right,
@@ -77,7 +77,7 @@ class ResourceNoun(Noun):
             ),
         )
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="update",
                 label="Save",
                 title="Change it",
@@ -89,7 +89,7 @@ class ResourceNoun(Noun):
                 changes=True,
                 primary=True,
             ),
-            Deed(
+            SetUpAction(
                 name="remove",
                 label=f"Remove this {noun}",
                 right=right,

@@ -29,12 +29,12 @@ from outreach_server.console.pages.set_up.inputs import Input, inputs_of
 from outreach_server.console.pages.set_up.nouns import (
     PAGE_SIZE,
     Cell,
-    Deed,
     LinkView,
     Listed,
     On,
     Result,
     Sent,
+    SetUpAction,
     Table,
     TableRow,
     at,
@@ -70,7 +70,7 @@ class SchedulesNoun(ResourceNoun):
         self.on_one = (
             *_buttons(),
             attrs.evolve(update, right=Right.START, preview=_preview),
-            Deed(
+            SetUpAction(
                 name="approve",
                 label="Approve these runs",
                 title="Approve its runs",
@@ -156,14 +156,14 @@ class SchedulesNoun(ResourceNoun):
         return await super()._update(attrs.evolve(sent, values=schedule_values(sent.values, sent.one)))
 
 
-def _buttons() -> Sequence[Deed]:
-    def button(name: str, method: str, **more: Any) -> Deed:
+def _buttons() -> Sequence[SetUpAction]:
+    def button(name: str, method: str, **more: Any) -> SetUpAction:
         async def do(sent: Sent) -> Result:
             change: Callable[..., Awaitable[Schedule]] = getattr(sent.engine.schedules, method)
             await change(sent.place, sent.one.id, idempotency_key=sent.key, actor=sent.actor)
             return Result()
 
-        return Deed(name=name, command=f"schedules {name}", do=do, **more)
+        return SetUpAction(name=name, command=f"schedules {name}", do=do, **more)
 
     return (
         button(

@@ -16,7 +16,7 @@ from outreach_server.console.access import Right, roles_with
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up import place_hours
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
-from outreach_server.console.pages.set_up.nouns import Cell, Deed, Fields, Noun, On, Result, Sent
+from outreach_server.console.pages.set_up.nouns import Cell, Fields, Noun, On, Result, Sent, SetUpAction
 
 OF_OPERATORS: Final = ("status", "request_limit")
 """Fields of a workspace that operators change."""
@@ -54,12 +54,14 @@ class SettingsNoun(Noun):
     shape = "single"
 
     def __init__(self) -> None:
-        def deed(part: str, title: str, command: str, fields: Fields, operation: str = "", **more: Any) -> Deed:
+        def action(
+            part: str, title: str, command: str, fields: Fields, operation: str = "", **more: Any
+        ) -> SetUpAction:
             async def do(sent: Sent) -> Result:
                 await _update(sent.visit, part, getattr(sent.one, part), sent.values)
                 return Result()
 
-            return Deed(
+            return SetUpAction(
                 name=more.pop("name", part),
                 label="Save",
                 title=title,
@@ -75,8 +77,8 @@ class SettingsNoun(Noun):
         elsewhere = {*OF_OPERATORS, *_APPROVING, *_ERASING, place_hours.NAME}
         usual = [one for one in attrs.fields_dict(WorkspaceUpdate) if one not in elsewhere]
         self.on_one = (
-            deed("workspace", "Workspace", "workspaces update", _fields("workspace", usual)),
-            deed(
+            action("workspace", "Workspace", "workspaces update", _fields("workspace", usual)),
+            action(
                 "workspace",
                 "Approval of starts",
                 "workspaces update",
@@ -84,7 +86,7 @@ class SettingsNoun(Noun):
                 name="approval",
                 effect=_APPROVAL.format(roles=" or ".join(roles_with(Right.START))),
             ),
-            Deed(
+            SetUpAction(
                 name="hours",
                 label="Save",
                 title="Narrower contact hours",
@@ -96,10 +98,10 @@ class SettingsNoun(Noun):
                 changes=True,
                 effect=_HOURS,
             ),
-            deed("sms", "Messages", "settings set", _fields("sms"), "updateSmsSettings"),
-            deed("calls", "Calls", "settings set", _fields("calls"), "updateCallSettings"),
-            deed("replies", "Replies to keywords", "settings set", _fields("replies"), "updateReplySettings"),
-            deed(
+            action("sms", "Messages", "settings set", _fields("sms"), "updateSmsSettings"),
+            action("calls", "Calls", "settings set", _fields("calls"), "updateCallSettings"),
+            action("replies", "Replies to keywords", "settings set", _fields("replies"), "updateReplySettings"),
+            action(
                 "workspace",
                 "Retention",
                 "workspaces update",
@@ -135,8 +137,8 @@ class SettingsNoun(Noun):
             ),
         ]
         if not visit.may(Right.SET_UP):
-            for deed in self.on_one:
-                for field in await deed.fields(On(visit=visit, one=one)):
+            for action in self.on_one:
+                for field in await action.fields(On(visit=visit, one=one)):
                     value = field.value.replace("\n", ", ")
                     found.append(
                         (field.label, {"yes": "Yes", "": "No"}.get(value, value) if field.kind == "tick" else value)
@@ -175,7 +177,7 @@ class PricesNoun(Noun):
 
     def __init__(self) -> None:
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="update",
                 label="Save",
                 title="Change the prices",
@@ -187,7 +189,7 @@ class PricesNoun(Noun):
                 changes=True,
                 primary=True,
             ),
-            Deed(
+            SetUpAction(
                 name="remove",
                 label="Remove all prices",
                 right=Right.SET_UP,

@@ -20,7 +20,7 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import with_times
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
-from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
+from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Listed, Noun, On, Result, Sent, SetUpAction, at
 from outreach_server.console.pages.set_up.settings import OF_OPERATORS
 from outreach_server.workspace_names import workspace_called
 
@@ -54,7 +54,7 @@ class WorkspacesNoun(Noun):
 
     def __init__(self) -> None:
         self.on_list = (
-            Deed(
+            SetUpAction(
                 name="create",
                 label="Create a workspace",
                 command="workspaces create",
@@ -66,7 +66,7 @@ class WorkspacesNoun(Noun):
             ),
         )
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="update",
                 label="Save",
                 title="Change it",
@@ -150,7 +150,7 @@ class SystemNoun(Noun):
 
     def __init__(self) -> None:
         self.on_one = (
-            Deed(
+            SetUpAction(
                 name="doctor",
                 label="Look for faults",
                 command="doctor",

@@ -28,7 +28,7 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.moments import moment_in
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
-from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, On, Result, Sent, Table, TableRow, at
+from outreach_server.console.pages.set_up.nouns import Cell, Listed, On, Result, Sent, SetUpAction, Table, TableRow, at
 from outreach_server.console.pages.set_up.resources import ResourceNoun
 
 PAGE_SIZE: Final = 10
@@ -88,7 +88,7 @@ class WebhooksNoun(ResourceNoun):
             _button("enable", "Enable", "It goes on where it was.", "paused", "disabled", primary=True),
             _button("test", "Send a test", "A test is on its way: load this page again to see the answer.", "active"),
             _of(update, proof=True, primary=False),
-            Deed(
+            SetUpAction(
                 name="replay",
                 label="Deliver again",
                 title="Deliver events again",
@@ -100,7 +100,7 @@ class WebhooksNoun(ResourceNoun):
                 effect="All events from there on, or one alone, are delivered again with the ids that they had: an "
                 "endpoint that handles each id once does nothing twice.",
             ),
-            Deed(
+            SetUpAction(
                 name="rotate",
                 label="Make a new secret",
                 title="Replace the secret",
@@ -241,16 +241,16 @@ def _row(visit: Visit, attempt: WebhookAttempt) -> TableRow:
     )
 
 
-def _of(deed: Deed, **more: Any) -> Deed:
-    return attrs.evolve(deed, right=None, **more)
+def _of(action: SetUpAction, **more: Any) -> SetUpAction:
+    return attrs.evolve(action, right=None, **more)
 
 
-def _button(name: str, label: str, done: str, *states: str, primary: bool = False) -> Deed:
+def _button(name: str, label: str, done: str, *states: str, primary: bool = False) -> SetUpAction:
     async def do(sent: Sent) -> Result:
         await getattr(sent.engine.webhooks, name)(sent.place, sent.one.id, actor=sent.actor)
         return Result()
 
-    return Deed(
+    return SetUpAction(
         name=name,
         label=label,
         command=f"webhooks {name}",

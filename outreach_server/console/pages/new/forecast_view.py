@@ -14,7 +14,7 @@ from outreach.reasons import LIMITS
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.curves import Curve, drawn
-from outreach_server.console.pages.campaign_course import bands_of, points_of
+from outreach_server.console.pages.campaign_progress import bands_of, points_of
 
 _MAX_ROWS: Final = 48
 
@@ -30,7 +30,7 @@ class StretchRow:
 
 
 @attrs.frozen(kw_only=True)
-class CourseView:
+class ForecastView:
     """A forecast.
 
     Attributes:
@@ -44,14 +44,14 @@ class CourseView:
     rows: Sequence[StretchRow]
 
 
-def course_of(visit: Visit, forecast: Forecast, clocks: Clocks, label: str) -> CourseView:
-    """Return the course of a campaign that has not started, by its forecast."""
+def forecast_view(visit: Visit, forecast: Forecast, clocks: Clocks, label: str) -> ForecastView:
+    """Return the forecast of a campaign that has not started."""
     points = points_of(forecast.hours, timedelta(hours=1), forecast.starts_at or forecast.at, forecast.ends_at, 0)
     bands = list(bands_of(forecast, forecast.at))
     # The present is its left edge, or before: no line is drawn for it.
     before = forecast.at - timedelta(hours=1)
     curve = Curve(real=[], plan=[], ahead=points, bands=bands, now=before, clocks=clocks, label=label)
-    return CourseView(
+    return ForecastView(
         drawing=drawn(curve),
         says=label,
         bands=sorted({one.words for one in bands}),

@@ -21,14 +21,14 @@ from outreach_server.console.identities import cookies
 from outreach_server.console.look import look_of
 from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin, read_form
 
-GuestPage: TypeAlias = Callable[["Guest"], Awaitable[Response]]
+PublicPage: TypeAlias = Callable[["PublicVisit"], Awaitable[Response]]
 
 _SUBJECT: Final = "guest"
 _AGENT_LENGTH: Final = 255
 
 
 @attrs.define(kw_only=True, eq=False, slots=False)
-class Guest:
+class PublicVisit:
     """One request by somebody who need not be signed in.
 
     Attributes:
@@ -106,23 +106,23 @@ class Guest:
         return path if plain else home
 
 
-def guest_endpoint(
-    console: Console, name: str, get: GuestPage, post: GuestPage
+def public_endpoint(
+    console: Console, name: str, get: PublicPage, post: PublicPage
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers the requests for a page that needs no session."""
 
     async def endpoint(request: Request) -> Response:
-        guest = Guest(console=console, request=request)
+        visit = PublicVisit(console=console, request=request)
         if request.method == "POST" and not is_same_origin(request, console.public_url):
             raise RefusedForm(words.CROSS_SITE)
-        if not console.throttle.admits(f"address:{guest.address}"):
+        if not console.throttle.admits(f"address:{visit.address}"):
             raise HTTPException(429, headers={"Retry-After": "1"})
         if request.method != "POST":
-            return await get(guest)
-        guest.form = await read_form(request)
-        if not console.tokens.accepts(guest.form.get(TOKEN_FIELD, ""), _SUBJECT, guest.now):
+            return await get(visit)
+        visit.form = await read_form(request)
+        if not console.tokens.accepts(visit.form.get(TOKEN_FIELD, ""), _SUBJECT, visit.now):
             raise RefusedForm(words.STALE_FORM)
-        return await post(guest)
+        return await post(visit)
 
     endpoint.__name__ = f"console_{name}"
     return endpoint

@@ -1,4 +1,4 @@
-"""The course of a campaign: what happened, what the forecast of its start had, and what the forecast has now."""
+"""The progress of a campaign: what happened, what the forecast of its start had, and what the forecast has now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.curves import Band, Curve, Point
 from outreach_server.console.figures import Figures, what_is_left
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
-from outreach_server.console.running import Course as Running
+from outreach_server.console.running import Activity
 
 _MAX_ROWS: Final = 48
 _MAX_POINTS: Final = 200
@@ -34,7 +34,7 @@ class HourRow:
 
 
 @attrs.frozen(kw_only=True)
-class Course:
+class ProgressView:
     """A curve with its table.
 
     Attributes:
@@ -46,8 +46,8 @@ class Course:
     behind: int
 
 
-def course_of(figures: Figures, clocks: Clocks) -> Course:
-    """Return the course of a campaign, with times by some clocks."""
+def progress_view(figures: Figures, clocks: Clocks) -> ProgressView:
+    """Return the progress of a campaign, with times by some clocks."""
     at = figures.report.at
     campaign = figures.campaign
     real = _real(figures.progress, at, campaign.started_at, is_over=campaign.is_terminal)
@@ -63,13 +63,13 @@ def course_of(figures: Figures, clocks: Clocks) -> Course:
     curve = Curve(
         real=real, plan=plan, ahead=ahead, bands=list(_bands(figures, first)), now=at, clocks=clocks, label=says
     )
-    return Course(curve=curve, rows=_rows(figures, first, clocks), behind=expected - done if plan else 0)
+    return ProgressView(curve=curve, rows=_rows(figures, first, clocks), behind=expected - done if plan else 0)
 
 
-def small_curve_of(running: Running, channel: Channel, clocks: Clocks, label: str) -> Curve:
+def small_curve_of(activity: Activity, channel: Channel, clocks: Clocks, label: str) -> Curve:
     """Return the curve of a campaign that sends: what it sent, and what is left of its newest forecast."""
-    at, kept = running.progress.at, running.planned
-    real = _real(running.progress, at, None, is_over=False)
+    at, kept = activity.progress.at, activity.planned
+    real = _real(activity.progress, at, None, is_over=False)
     forecast = None if kept is None else what_is_left(kept, channel, at)
     return Curve(
         real=real,
