@@ -138,8 +138,8 @@ class ServerConfig(EngineConfig):
             they name files of `docs`.
         log_level: The least severe level that is logged.
         log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
-        log_client_address: Whether the log line of each request holds the client's address, which is personal data:
-            that which `proxy_headers` yields.
+        log_client_address: Whether the log line of each request holds the client's address, which is personal data;
+            with `proxy_headers` the address that the proxy names.
         metrics: Where `/metrics` answers Prometheus, as HOST:PORT: not the address of the API; None for nowhere.
         metrics_by_workspace: Whether metrics of dispatches and reports name the workspace by its id.
         tracing: Whether spans of requests and dispatches are handed to OpenTelemetry, which the host sets up.

@@ -107,7 +107,7 @@ class EventStreamResponse(Response):
                     await _send(send, b"".join(map(_frame, page.events)))
                     sent_at = now
                 elif now - sent_at >= server.streams.heartbeat_seconds:
-                    # Clients dispatch no event without data; its id counts, and passes over what was not asked for.
+                    # Without data it only moves the client's position, past events of types that it does not take.
                     await _send(send, f": heartbeat\nid: {self._position}\n\n".encode())
                     sent_at = now
                 if not page.more:

@@ -312,7 +312,7 @@ _MAX_CONTACTS_INLINE: Final = 32 * 1024
 
 _LOG_FILE: Final = "helper.log"
 _OPTIONS_FILE: Final = "options.json"
-_MAX_TOLD: Final = 2000
+_MAX_OUTPUT: Final = 2000
 
 _SILENT_SECONDS: Final = 600.0
 """How long a helper may write nothing: reading the largest body takes a small part of it, and one that hangs
@@ -464,8 +464,8 @@ async def _frames(process: Process, log: Path) -> AsyncIterator[bytes]:
         raise ParserProcessFailed(f"It wrote nothing for {_SILENT_SECONDS:.0f} s.") from None
     except anyio.IncompleteRead:
         status = await process.wait()
-        told = await to_thread.run_sync(log.read_bytes)
-        raise ParserProcessFailed(f"exit status {status}: {told[-_MAX_TOLD:].decode(errors='replace')}") from None
+        output = await to_thread.run_sync(log.read_bytes)
+        raise ParserProcessFailed(f"exit status {status}: {output[-_MAX_OUTPUT:].decode(errors='replace')}") from None
 
 
 async def _receive_exactly(stream: BufferedByteReceiveStream, size: int) -> bytes:

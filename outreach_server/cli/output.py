@@ -223,7 +223,7 @@ def _widths(columns: Sequence[_Column], room: int) -> Sequence[int] | None:
     if spare < 0:
         return None
     wanted = [max(0, column.natural - column.least) for column in columns]
-    # What is wrapped anyhow leaves room to what then is not.
+    # The widest come last: those that are wrapped in any case leave the room to the others.
     given = dict.fromkeys(range(len(columns)), 0)
     for place, index in enumerate(sorted(given, key=lambda index: wanted[index])):
         given[index] = min(wanted[index], spare // (len(columns) - place))

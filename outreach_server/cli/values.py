@@ -310,7 +310,7 @@ class ProviderName(OneOf):
     @property
     def choices(self) -> Sequence[str]:  # type: ignore[override]
         """The names."""
-        # Here and not above: most commands name no provider. What there is stands in no database.
+        # Imported here, because most commands name no provider. The list of providers needs no database.
         from outreach import EngineConfig, Outreach
 
         found = Outreach.open("memory://", config=EngineConfig()).accounts.providers()

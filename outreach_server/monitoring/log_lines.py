@@ -89,11 +89,11 @@ class FloodFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the line is written."""
         action = action_of(record)
-        told: dict[str, int] = {}
+        left_out: dict[str, int] = {}
         with self._lock:
             now = self._now()
             if now - self._second >= 1:
-                self._second, told = now, self._left_out
+                self._second, left_out = now, self._left_out
                 self._passed, self._left_out = {}, {}
             if len(self._passed) >= _MAX_ACTIONS:
                 action = NO_ACTION
@@ -101,7 +101,7 @@ class FloodFilter(logging.Filter):
             self._passed[action] = passed + 1
             if passed >= LINES_A_SECOND:
                 self._left_out[action] = self._left_out.get(action, 0) + 1
-        for name, count in told.items():
+        for name, count in left_out.items():
             _log.warning(
                 "%d lines with the action %s were left out in one second",
                 count,
@@ -251,8 +251,8 @@ def _queue() -> LogQueue | None:
 def _log_what_nothing_catches() -> None:
     """Log errors that Python would write to stderr, where it shows their messages and may block without a reader."""
     sys.excepthook = lambda _kind, error, _raised: _log_crash("The process ends in an error", error)
-    threading.excepthook = lambda told: _log_crash("A thread has ended in an error", told.exc_value)
-    sys.unraisablehook = lambda told: _log_crash("An error could not be raised anywhere", told.exc_value)
+    threading.excepthook = lambda crash: _log_crash("A thread has ended in an error", crash.exc_value)
+    sys.unraisablehook = lambda crash: _log_crash("An error could not be raised anywhere", crash.exc_value)
 
 
 def _log_crash(what: str, error: BaseException | None) -> None:

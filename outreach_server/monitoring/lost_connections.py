@@ -95,8 +95,8 @@ def _is_of_libraries(record: logging.LogRecord) -> bool:
 
 def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
     """Yield the errors that a line reports, each before its cause."""
-    told = [record.exc_info[1]] if record.exc_info else []
-    for found in (*told, *(record.args if isinstance(record.args, tuple) else ())):
+    raised = [record.exc_info[1]] if record.exc_info else []
+    for found in (*raised, *(record.args if isinstance(record.args, tuple) else ())):
         error = found if isinstance(found, BaseException) else None
         while error is not None:
             yield error

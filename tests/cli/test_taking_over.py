@@ -80,7 +80,7 @@ def test_the_provider_lists_what_was_sent(cli: Cli, start: Start, tmp_path: Path
     assert f"{COUNT} contacts had requests from {kept}" in said
     assert "0 more contacts had requests by the list of twilio" in said
     said = cli.run("campaigns", "resume", campaign, "--skip-contacted-in", kept, "--without-provider").output
-    assert "The provider is not asked." in said
+    assert "The provider's list is not read." in said
     done = cli.ask("campaigns", "resume", campaign, "--skip-contacted-in", "provider", "--yes")
     assert done["taken_over"] is None
     assert done["listed"] == {"provider": "twilio", "contacts": COUNT, "ambiguous": 0}
@@ -118,8 +118,8 @@ def test_a_password_of_the_replaced_database_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("listed", "words"),
     [
-        (None, ["The provider is not asked."]),
-        (ListedContacts(), ["The provider cannot list what it was sent, and is not asked."]),
+        (None, ["The provider's list is not read."]),
+        (ListedContacts(), ["The provider has no list of what it was sent."]),
         (ListedContacts(provider="twilio", contacts=2), ["2 more contacts had requests by the list of twilio"]),
         (ListedContacts(provider="twilio", contacts=3, ambiguous=1), ["3 more contacts", "For 1 of them"]),
     ],

@@ -1,4 +1,4 @@
-"""The options of whom a new campaign leaves out, and how its list overlaps with other campaigns."""
+"""The options that leave contacts out of a new campaign, and the overlaps of its list with other campaigns."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def follow_up_(
 ) -> None:
     """Create a campaign of those who had given results in another one. Nothing is sent.
 
-    Who opted out, replied or was reached is left out.
+    Contacts who opted out, replied or were reached are left out.
     """
 
     async def work(engine: Outreach, campaign: Campaign) -> FollowUpCreated:

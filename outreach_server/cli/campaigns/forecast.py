@@ -97,18 +97,18 @@ def forecasts_(campaign_id: str) -> None:
 def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     """Return a forecast in a line or two, with times of a zone; none of a campaign that has ended."""
     if not forecast.held:
-        return _course(forecast, zone)
+        return _main_lines(forecast, zone)
     verb = "waits" if forecast.held == 1 else "wait"
     held = f"{plural(forecast.held, 'contact')} {verb} for a decision (`unsubscribes held`)"
     if forecast.contacts:
-        return [*_course(forecast, zone), f"{held}, and the campaign ends after it."]
+        return [*_main_lines(forecast, zone), f"{held}, and the campaign ends after it."]
     at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone, seconds=False)
     return [
         f"Forecast: {held}, and nobody else is left; {'it ends after that' if at is None else f'it expires at {at}'}."
     ]
 
 
-def _course(forecast: Forecast, zone: str) -> list[str]:
+def _main_lines(forecast: Forecast, zone: str) -> list[str]:
     what = "calls" if forecast.channel == "call" else "messages"
     if not forecast.contacts:
         if forecast.ends_at is None or forecast.ends_at <= forecast.at:

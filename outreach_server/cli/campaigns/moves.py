@@ -100,8 +100,8 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
             moved: Campaign = await getattr(engine.campaigns, name)(campaign.workspace_id, campaign_id, actor=actor())
             return moved, await _hint(engine, moved, hint)
 
-        moved, told = with_campaign(campaign_id, work)
-        _show_moved(moved, told, sentence=sentence)
+        moved, next_step = with_campaign(campaign_id, work)
+        _show_moved(moved, next_step, sentence=sentence)
 
     return click.command(name, cls=Command, help=description)(command)
 
@@ -142,8 +142,8 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
             raise click.ClickException(explain_start(error.details, campaign)) from None
         return moved, await _hint(engine, moved, _follow), warnings
 
-    moved, told, warnings = with_campaign(campaign_id, work)
-    _show_moved(moved, told, {"warnings": [one.message for one in warnings], **more})
+    moved, next_step, warnings = with_campaign(campaign_id, work)
+    _show_moved(moved, next_step, {"warnings": [one.message for one in warnings], **more})
     _warn(warnings)
 
 

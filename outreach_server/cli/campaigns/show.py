@@ -66,7 +66,7 @@ _NOT_FOR_PEOPLE = frozenset(
         *("pause_why", "open_recipients", "blockers"),
     }
 )
-"""Fields of documents that say to people what others say. What is neither here nor above comes last."""
+"""Fields that people need not see, because others say the same. A field in no list comes last."""
 
 
 @click.command("show", cls=Command)

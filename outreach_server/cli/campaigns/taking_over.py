@@ -109,9 +109,9 @@ def _counts(found: TakenOver, replaced: str) -> list[str]:
     """Return what is taken over, in sentences."""
     lines = [] if found.replaced is None else _of_database(found.replaced, replaced)
     if found.listed is None:
-        lines.append("The provider is not asked.")
+        lines.append("The provider's list is not read.")
     elif found.listed.provider is None:
-        lines.append("The provider cannot list what it was sent, and is not asked.")
+        lines.append("The provider has no list of what it was sent.")
     else:
         lines += _of_provider(found.listed, found.listed.provider)
     return lines

@@ -18,9 +18,7 @@ _SOCKET: Final = "unix:"
 
 @click.command(cls=Command)
 @click.option("--ready", is_flag=True, help="Ask whether it can do its work (/readyz), not only whether it lives.")
-@click.option(
-    "--url", help="Where it is asked, as `serve` prints it; by default where this configuration tells it to listen."
-)
+@click.option("--url", help="URL of the server, as `serve` prints it; by default the configured address.")
 def healthcheck(ready: bool, url: str | None) -> None:
     """Ask the server of this configuration whether it lives; exit status 1 where it does not.
 

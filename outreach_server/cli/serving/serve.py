@@ -189,7 +189,7 @@ def _announce(sentences: Sequence[str], *, log_format: str) -> None:
 
     for sentence in sentences:
         if log_format == "json":
-            # What reads lines of JSON gets nothing else.
+            # A program that reads lines of JSON gets nothing else.
             _log.info("%s", sentence, extra={"action": "serving"})
         elif not write_line(sentence):
             # A full disk of the log, or a log pipe without a reader, does not stop the server.

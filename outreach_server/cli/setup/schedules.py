@@ -63,7 +63,7 @@ def _options(*, required: bool) -> Sequence[click.Option]:
         click.Option(
             ["--not-again-within-days"],
             type=integer_of(new, "not_again_within_days"),
-            help="Leave out who got a request of a run less than so many days ago.",
+            help="Leave out contacts who got a request of a run less than so many days ago.",
         ),
         click.Option(
             ["--max-cost"], type=integer_of(new, "max_cost"), help="Start no run that costs more, in whole units."
