@@ -121,7 +121,7 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(CONSOLE / "rendering.py", "without_absent(self", "(self", frame)
     link, links = Path("outreach_server/cli/serving/login_link.py"), "tests/cli/test_login_link.py"
     yield Mutation(link, '        self._token = ""\n', "", links)
-    yield Mutation(link, "is_loopback(address) and", "", links)
+    yield Mutation(link, "is_loopback_host(address) and", "", links)
     yield Mutation(link, " and clock_of(engine).now() < self.until", "", links)
     yield Mutation(link, "secrets.compare_digest(given.encode(), token.encode())", "True", links)
     ledger = Path("outreach/ledger/access/users.py")
