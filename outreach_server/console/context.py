@@ -432,9 +432,9 @@ def url_of(
     if name in console.known and name not in console.pages:
         return ABSENT
     inner = str(console.pages[name].url_path_for(name, **path))
-    asked = {key: value for key, value in (query or {}).items() if value not in {None, ""}}
+    given = {key: value for key, value in (query or {}).items() if value not in {None, ""}}
     root: str = request.scope.get("root_path", "")
-    return root.rstrip("/") + inner + (f"?{urlencode(asked)}" if asked else "")
+    return root.rstrip("/") + inner + (f"?{urlencode(given)}" if given else "")
 
 
 def template_helpers(console: Console, request: Request, url: Callable[..., str]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _READ_ONLY: Final = (
 _QUIET_SECONDS: Final = 5.0
 """Open connections that are lost after this long belong to another interruption."""
 
-_AGAIN_SECONDS: Final = 60.0
+_LOG_INTERVAL_SECONDS: Final = 60.0
 """How often an interruption that lasts is logged."""
 
 
@@ -59,7 +59,7 @@ class LostConnections(logging.Filter):
         was_open = str(record.msg).startswith(_FOUND_BROKEN) or record.exc_info is not None
         with self._lock:
             now = self._now()
-            going_on = now - self._seen_at < _AGAIN_SECONDS
+            going_on = now - self._seen_at < _LOG_INTERVAL_SECONDS
             if going_on and str(record.msg).startswith(_GIVEN_UP):
                 return False
             why, read_only = "the server has closed them", False
@@ -76,7 +76,7 @@ class LostConnections(logging.Filter):
                     return False
             anew = was_open and now - self._seen_at >= _QUIET_SECONDS
             self._seen_at = now
-            if not anew and now - self._logged_at < _AGAIN_SECONDS:
+            if not anew and now - self._logged_at < _LOG_INTERVAL_SECONDS:
                 return False
             self._logged_at = now
         if read_only:

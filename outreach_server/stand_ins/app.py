@@ -27,7 +27,7 @@ _MAX_OPEN: Final = 10_000
 """Callbacks that wait for their time; what follows from more requests is dropped, and logged."""
 
 _TRIES: Final = 5
-_AGAIN_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 1.0
 """How often a callback is sent that is not accepted, and how long after another; providers do so too."""
 
 _log = logging.getLogger("outreach_server")
@@ -91,7 +91,7 @@ class Callbacks:
         said = "no answer"
         for again in range(_TRIES):
             if again:
-                await anyio.sleep(_AGAIN_SECONDS)
+                await anyio.sleep(_RETRY_SECONDS)
             signed = self._stand_in.sign(url, callback.content, datetime.now(UTC))
             try:
                 answer = await self._http.post(url, headers=dict(signed.headers), content=signed.body)

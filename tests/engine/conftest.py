@@ -23,10 +23,10 @@ from tests.engine.rig import given_workspace
 OpenStorage = Callable[[Clock], Storage]
 
 
-_AGAIN = pytest.mark.turn(20, "the engine is the same in memory")
+_TURN = pytest.mark.turn(20, "the engine is the same in memory")
 
 
-@pytest.fixture(params=["memory", pytest.param("sqlite", marks=_AGAIN), pytest.param("postgres", marks=_AGAIN)])
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=_TURN), pytest.param("postgres", marks=_TURN)])
 def open_storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStorage:
     """Return what makes a storage, not yet entered, on a database of its own."""
     if request.param == "memory":

@@ -107,11 +107,11 @@ def sms_body(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not ...}
 
 
-_AGAIN = pytest.mark.turn(16, "the server is the same in memory")
+_TURN = pytest.mark.turn(16, "the server is the same in memory")
 
 
 @pytest.fixture(
-    params=["memory", pytest.param("sqlite", marks=_AGAIN), pytest.param("postgres", marks=_AGAIN)],
+    params=["memory", pytest.param("sqlite", marks=_TURN), pytest.param("postgres", marks=_TURN)],
 )
 def database_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Name a database of each storage."""

@@ -28,10 +28,10 @@ _log = logging.getLogger("outreach_server")
 
 _LOOK_SECONDS: Final = 1.0
 
-_REACH_AGAIN_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 1.0
 """How long after a database could not be reached it is tried again."""
 
-_SAY_AGAIN_SECONDS: Final = 60.0
+_LOG_INTERVAL_SECONDS: Final = 60.0
 """How often a wait for the database is logged."""
 
 
@@ -116,12 +116,12 @@ async def _enter_when_reachable(
         try:
             return await opened.enter_async_context(connect())
         except StorageUnreachable as error:
-            if loop.time() - logged_at >= _SAY_AGAIN_SECONDS:
+            if loop.time() - logged_at >= _LOG_INTERVAL_SECONDS:
                 logged_at = loop.time()
                 _log.warning("Waiting for the database: %s", error.message, extra={"action": "database_awaited"})
-            manager.waiting("Waiting for the database", seconds=_SAY_AGAIN_SECONDS)
+            manager.waiting("Waiting for the database", seconds=_LOG_INTERVAL_SECONDS)
         with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), _REACH_AGAIN_SECONDS)
+            await asyncio.wait_for(stopping.wait(), _RETRY_SECONDS)
     return None
 
 

@@ -18,8 +18,8 @@ COLUMNS: Final = ("at", "workspace_id", "actor", "name", "address", "action", "s
 
 async def show(visit: Visit) -> Response:
     """Send the entries, once the password was given lately."""
-    if (asked := await _guard(visit).stops(visit)) is not None:
-        return asked
+    if (proof_page := await _guard(visit).stops(visit)) is not None:
+        return proof_page
     return csv_response(visit, "audit.csv", COLUMNS, _rows(visit), action="audit.export")
 
 
@@ -30,13 +30,13 @@ async def act(visit: Visit) -> Response:
 
 def _guard(visit: Visit) -> Guard:
     page = "audit" if visit.workspace is not None else "system-audit"
-    asked = filters_of(visit)
+    filters = filters_of(visit)
     return Guard(
-        url=visit.url(f"{page}-file", asked),
+        url=visit.url(f"{page}-file", filters),
         action=f"export-{page}",
         why="The file has who did what, when and from where, with names and network addresses.",
         back="Audit",
-        back_url=visit.url(page, asked),
+        back_url=visit.url(page, filters),
         current="settings",
     )
 

@@ -43,9 +43,9 @@ class CallRow:
 
 async def show(visit: Visit) -> Response:
     """Show a page of the calls that the filters in the address choose."""
-    asked, engine, place = visit.request.query_params, visit.engine, visit.place.id
+    query, engine, place = visit.request.query_params, visit.engine, visit.place.id
     names = ("campaign", "agent", "status", "outcome")
-    chosen = {name: asked.get(name, "") for name in names}
+    chosen = {name: query.get(name, "") for name in names}
     if chosen["status"] not in {*words.CALL_STATES, ""} or chosen["outcome"] not in {*words.OUTCOMES, ""}:
         raise not_found()
     wanted: Any = chosen["outcome"] or None
@@ -55,7 +55,7 @@ async def show(visit: Visit) -> Response:
         agent_id=chosen["agent"] or None,
         status=CallStatus(chosen["status"]) if chosen["status"] else None,
         outcome=wanted,
-        after=asked.get("after") or None,
+        after=query.get("after") or None,
         limit=PAGE_SIZE,
     )
     async with JoinedReads() as reads:
@@ -82,7 +82,7 @@ async def show(visit: Visit) -> Response:
             )
         ],
         zone=visit.clocks().name,
-        first_url=visit.url("calls", chosen) if asked.get("after") else "",
+        first_url=visit.url("calls", chosen) if query.get("after") else "",
         next_url=visit.url("calls", {**chosen, "after": page.next}) if page.next else "",
     )
 

@@ -89,9 +89,9 @@ class CampaignFilter:
 
 async def show(visit: Visit) -> Response:
     """Show a page of the list."""
-    asked = CampaignFilter.of(visit)
-    page = await asked.read(visit, limit=PAGE_SIZE)
-    kept = asked.kept
+    filters = CampaignFilter.of(visit)
+    page = await filters.read(visit, limit=PAGE_SIZE)
+    kept = filters.kept
     total = page.total or 0
     return visit.page(
         "campaigns",
@@ -107,13 +107,13 @@ async def show(visit: Visit) -> Response:
             for one in page.items
         ],
         total="10,000+" if total > _MOST_COUNTED else words.number(total),
-        text=asked.text,
+        text=filters.text,
         may_draft=visit.may(Right.DRAFT),
-        archived=asked.archived,
+        archived=filters.archived,
         filtered=any(kept.values()),
-        statuses=_choices({name: word for name, (word, _, _) in words.STATES.items()}, asked.status),
-        channels=_choices(words.CHANNELS, asked.channel),
-        first_url=visit.url("campaigns", kept) if asked.after else "",
+        statuses=_choices({name: word for name, (word, _, _) in words.STATES.items()}, filters.status),
+        channels=_choices(words.CHANNELS, filters.channel),
+        first_url=visit.url("campaigns", kept) if filters.after else "",
         next_url=visit.url("campaigns", {**kept, "after": page.next}) if page.next else "",
         many_url=visit.url("campaigns-many", kept),
         may_change=any(visit.may(ACTIONS[name].right) for name in FOR_MANY),

@@ -114,7 +114,7 @@ async def _page(
 
 
 def _results(
-    campaign: Campaign, counts: Sequence[RecipientCount], form: Mapping[str, str], asked: Mapping[str, str]
+    campaign: Campaign, counts: Sequence[RecipientCount], form: Mapping[str, str], query: Mapping[str, str]
 ) -> Sequence[ResultView]:
     """Return the results that contacts have had: a state with all its reasons, or each reason where it has several.
 
@@ -122,10 +122,10 @@ def _results(
         campaign: The campaign.
         counts: Its contacts.
         form: What was chosen.
-        asked: The state and the reason that the address chooses; without a state, those who were not reached.
+        query: The state and the reason that the address chooses; without a state, those who were not reached.
     """
     found: list[ResultView] = []
-    state, why_asked = asked.get("status", ""), asked.get("reason", "")
+    state, of_reason = query.get("status", ""), query.get("reason", "")
     for status in ENDED:
         reasons = {one.reason: one.count for one in counts if one.status == status and one.count}
         word = words.CONTACT_STATES[status][0]
@@ -135,7 +135,7 @@ def _results(
             field, value = f"{_RESULT}{len(found)}", reason or status
             why = describe_reason(status, reason, campaign.channel) if reason else None
             by_itself = (
-                status == state and why_asked in {"", reason or status}
+                status == state and of_reason in {"", reason or status}
                 if state
                 else status in _NOT_REACHED and reason not in _NEVER
             )

@@ -90,8 +90,8 @@ async def next_unanswered(visit: Visit) -> str:
 
 
 async def _page(visit: Visit, *, status: int = 200, problem: str = "") -> Response:
-    asked, place = visit.request.query_params, visit.place.id
-    folder, after = asked.get("folder", "unanswered"), asked.get("after") or None
+    query, place = visit.request.query_params, visit.place.id
+    folder, after = query.get("folder", "unanswered"), query.get("after") or None
     if folder not in FOLDERS:
         raise not_found()
     held: Sequence[Unsubscribe] = ()

@@ -103,8 +103,8 @@ def _problems(error: InvalidRequest) -> Mapping[str, str]:
 
 
 async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
-    asked, form = visit.request.query_params, visit.form
-    text, after = asked.get("q", "").strip(), asked.get("after")
+    query, form = visit.request.query_params, visit.form
+    text, after = query.get("q", "").strip(), query.get("after")
     next_after: str | None = None
     entries: Sequence[Unsubscribe]
     if text:

@@ -15,8 +15,8 @@ COLUMNS: Final = ("phone", "scope", "source", "evidence", "created_at")
 
 async def show(visit: Visit) -> Response:
     """Send the register, once the password was given lately."""
-    if (asked := await _guard(visit).stops(visit)) is not None:
-        return asked
+    if (proof_page := await _guard(visit).stops(visit)) is not None:
+        return proof_page
     return csv_response(visit, "opt-outs.csv", COLUMNS, _rows(visit), action="unsubscribes.export")
 
 

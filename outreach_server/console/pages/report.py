@@ -139,8 +139,8 @@ async def act_export(visit: Visit) -> Response:
 
 async def export(visit: Visit) -> Response:
     """Send the contacts as a file, through the limits of the HTTP interface, once the password was given lately."""
-    if (asked := await _guard(visit).stops(visit)) is not None:
-        return asked
+    if (proof_page := await _guard(visit).stops(visit)) is not None:
+        return proof_page
     kind: Any = _format(visit)
     campaign = visit.subject
     # It is a generator, which the service does not promise; closing it closes its file.

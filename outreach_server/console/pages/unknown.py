@@ -152,14 +152,14 @@ async def _page(
     decision: str = "",
     planned: DecisionResult | None = None,
 ) -> Response:
-    asked, place = visit.request.query_params, visit.place.id
-    after = asked.get("after")
+    query, place = visit.request.query_params, visit.place.id
+    after = query.get("after")
     async with JoinedReads() as reads:
-        asked_for = reads.start(visit.engine.dispatches.list_unknown(place, after=after or None, limit=PAGE_SIZE))
+        listing = reads.start(visit.engine.dispatches.list_unknown(place, after=after or None, limit=PAGE_SIZE))
         listed = reads.start(visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS))
         priced = reads.start(visit.engine.prices.get(place))
-    page, names = asked_for.result(), {one.id: one.name for one in listed.result().items}
-    given = visit.form or asked
+    page, names = listing.result(), {one.id: one.name for one in listed.result().items}
+    given = visit.form or query
     chosen = {name: given.get(name, "") for name in ("campaign", "provider", "reason")}
     if decision and planned is None:
         planned = await visit.engine.dispatches.resolve_many(

@@ -75,14 +75,14 @@ async def show(visit: Visit, campaign: Campaign) -> Response:
 @of_draft
 async def act(visit: Visit, campaign: Campaign) -> Response:
     """Start or schedule it, or approve that, exactly as the page has shown it."""
-    action, asked = ACTIONS["start"], visit.form.get(ACTION_FIELD)
-    if asked not in {action.name, _APPROVE}:
+    action, name = ACTIONS["start"], visit.form.get(ACTION_FIELD)
+    if name not in {action.name, _APPROVE}:
         raise HTTPException(400, words.NO_SUCH_ACTION)
     visit.require(action.right)
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problem=stale)
     try:
-        if asked == _APPROVE:
+        if name == _APPROVE:
             await visit.engine.campaigns.approve(
                 visit.place.id, campaign.id, revision=campaign.revision, actor=visit.actor
             )

@@ -129,8 +129,8 @@ def _state(visit: Visit, one: Any) -> str:
 def _provider(visit: Visit) -> str:
     """Return the provider that a form of a new account is for."""
     known = [one.name for one in visit.engine.accounts.providers()]
-    asked = visit.form.get(_PROVIDER) or visit.request.query_params.get(_PROVIDER, "")
-    return asked if asked in known else known[0]
+    name = visit.form.get(_PROVIDER) or visit.request.query_params.get(_PROVIDER, "")
+    return name if name in known else known[0]
 
 
 async def _new_fields(on: On) -> Sequence[Input]:

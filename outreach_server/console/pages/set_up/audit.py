@@ -23,8 +23,8 @@ _FILTERS: Final = {
 
 def filters_of(visit: Visit) -> dict[str, Any]:
     """Return the filters that the address of a page has; none outside of a workspace."""
-    asked = visit.request.query_params
-    found = {} if visit.workspace is None else {name: asked.get(name, "").strip() for name in _FILTERS}
+    query = visit.request.query_params
+    found = {} if visit.workspace is None else {name: query.get(name, "").strip() for name in _FILTERS}
     return {name: value for name, value in found.items() if value}
 
 
@@ -54,8 +54,8 @@ class AuditNoun(Noun):
 
     async def filters(self, visit: Visit) -> Sequence[Input]:
         """Return who, what and of what."""
-        asked = filters_of(visit)
-        return [Input(name=name, label=label, value=asked.get(name, "")) for name, label in _FILTERS.items()]
+        query = filters_of(visit)
+        return [Input(name=name, label=label, value=query.get(name, "")) for name, label in _FILTERS.items()]
 
 
 class WholeAuditNoun(AuditNoun):

@@ -232,7 +232,7 @@ class Views:
             listed = reads.start(self._rows(visit, after))
             given = reads.start(_fields_of(visit, noun.on_list, None))
         found, cells = listed.result()
-        asked = {one.name: one.value for one in filters}
+        query = {one.name: one.value for one in filters}
         rows = [
             Row(
                 name=noun.called(one),
@@ -241,7 +241,7 @@ class Views:
             )
             for one, row in zip(found.items, cells, strict=True)
         ]
-        first = noun.is_begun(visit) or not (rows or any(asked.values()))
+        first = noun.is_begun(visit) or not (rows or any(query.values()))
         return self._page(
             visit,
             "list",
@@ -251,9 +251,9 @@ class Views:
             rows=rows,
             columns=noun.columns,
             filters=filters,
-            first_url=visit.url(noun.name, asked) if after else "",
-            next_url=visit.url(noun.name, {**asked, "after": found.next}) if found.next else "",
-            file_url=visit.url(noun.file, asked) if noun.file and rows else "",
+            first_url=visit.url(noun.name, query) if after else "",
+            next_url=visit.url(noun.name, {**query, "after": found.next}) if found.next else "",
+            file_url=visit.url(noun.file, query) if noun.file and rows else "",
             nothing=noun.empty,
             about=noun.name,
         )
