@@ -36,7 +36,7 @@ from outreach_server.console import ConsoleUser, Role
 from outreach_server.console.app import build
 from tests.console.conftest import MOUNT, SENDER
 from tests.console.furniture import addresses, furnish, furnished
-from tests.console.places import GUESTS
+from tests.console.places import PUBLIC
 from tests.console.story import ANN, tell
 from tests.own_adapter import OwnAdapter
 
@@ -66,7 +66,7 @@ class Site:
         write: Lets somebody at a number write something.
         end: Lets a campaign of a name to some numbers end.
         pages: The address of every page of people who are signed in, after the name of its route.
-        guests: The addresses of those of people who are not.
+        public: The addresses of those of people who are not.
     """
 
     home: str
@@ -78,7 +78,7 @@ class Site:
     write: Callable[[str, str], None]
     end: Callable[[str, Sequence[str]], None]
     pages: Sequence[tuple[str, str]]
-    guests: Sequence[str]
+    public: Sequence[str]
 
 
 @contextmanager
@@ -194,9 +194,9 @@ def site(contacts: int = 200, *, has_login: bool = True, database: str = "memory
         check = f"{home}campaigns/new/check?campaign={found['waiting']}"
         things = {**found, "draft": found["waiting"], "position": "0", "phone": ANN[1:]}
         pages = [(name, f"{url}{MOUNT}{path}") for name, path in addresses(console, things)]
-        guests = [f"{url}{MOUNT}{path.format_map(things)}" for paths in GUESTS.values() for path in paths]
+        public = [f"{url}{MOUNT}{path.format_map(things)}" for paths in PUBLIC.values() for path in paths]
         try:
-            yield Site(home, f"{home}campaigns/{place[1]}", check, pause, change, stop, write, end, pages, guests)
+            yield Site(home, f"{home}campaigns/{place[1]}", check, pause, change, stop, write, end, pages, public)
         finally:
             stop()
 

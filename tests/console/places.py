@@ -24,7 +24,7 @@ FILES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Routes that answer with a file."""
 
-GUESTS: Final[Mapping[str, tuple[str, ...]]] = {
+PUBLIC: Final[Mapping[str, tuple[str, ...]]] = {
     "login": ("/login", "/login?next=/"),
     "two-factor": ("/two-factor",),
     "setup": ("/setup",),

@@ -16,7 +16,7 @@ from outreach_server.console.actions import ACTIONS
 from outreach_server.console.app import build
 from tests.console.conftest import GUARDED, ORIGIN, PAGES, PEOPLE, House
 from tests.console.furniture import addresses, furnished
-from tests.console.places import GUESTS
+from tests.console.places import PUBLIC
 from tests.console.test_people import fields
 from tests.own_adapter import OwnAdapter
 
@@ -245,7 +245,7 @@ async def test_every_page_is_for_people_of_its_workspace_and_every_form_for_its_
             for name, path in addresses(app, theirs, files=True):
                 if path.startswith("/w/") and name in of_one:
                     assert (await client.get(path, headers={PEOPLE: "stranger"})).status_code == 404, path
-        assert accepts <= {name for name, _ in addresses(app, ours, files=True)} | GUESTS.keys()
+        assert accepts <= {name for name, _ in addresses(app, ours, files=True)} | PUBLIC.keys()
         assert (await engine.audit.list(ours["workspace"])).items == before
 
 

@@ -286,7 +286,7 @@ def test_pages_break_no_rule_of_accessibility(
     said: list[str] = []
     size: Any = {"width": width, "height": 800}
     page = opened(chromium, said, viewport=size, color_scheme=theme, extra_http_headers={PERSON: role})
-    paths = served.guests if role == NOBODY else [*(path for _, path in served.pages), f"{served.campaign}x"]
+    paths = served.public if role == NOBODY else [*(path for _, path in served.pages), f"{served.campaign}x"]
     refused = 0
     for path in paths:
         # Refusals are one page.

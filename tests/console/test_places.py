@@ -11,7 +11,7 @@ from outreach import Outreach
 from outreach_server.console import ConsoleUser
 from outreach_server.console.app import build
 from outreach_server.console.pages.set_up.every import NOUNS
-from tests.console.places import GUESTS, NO_PAGES, OF_SET_UP, every_page
+from tests.console.places import NO_PAGES, OF_SET_UP, PUBLIC, every_page
 
 
 def test_every_page_is_in_the_list() -> None:
@@ -24,10 +24,10 @@ def test_every_page_is_in_the_list() -> None:
     app = build(get_engine=lambda: engine, identify=nobody, actor_kind="user", has_login=True)
     routes = {one.name: one for one in app.routes if isinstance(one, Route)}
     listed = {name for name, _ in every_page(files=True)}
-    assert listed | set(GUESTS) | NO_PAGES == set(routes)
-    guests = [(name, path) for name, paths in GUESTS.items() for path in paths]
+    assert listed | set(PUBLIC) | NO_PAGES == set(routes)
+    public = [(name, path) for name, paths in PUBLIC.items() for path in paths]
     wrong = []
-    for name, path in (*every_page(files=True), *guests):
+    for name, path in (*every_page(files=True), *public):
         below = path.partition("?")[0].format_map(defaultdict(lambda: "1"))
         if not routes[name].path_regex.match(below if below.startswith("/") else f"/w/w/{below}"):
             wrong.append((name, path))

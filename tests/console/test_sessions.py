@@ -32,7 +32,7 @@ MOUNT = "/a/b"
 EMAIL = "ann@acme.example"
 PASSWORD = "seven blue herons"
 OTHER = "nine green otters"
-GUESTS = ("/login", "/two-factor", "/setup")
+PUBLIC = ("/login", "/two-factor", "/setup")
 
 
 @attrs.define
@@ -102,7 +102,7 @@ class House:
         return code_at(secret, step_of(self.clock.now()))
 
 
-def guest_token(page: httpx.Response) -> str:
+def public_token(page: httpx.Response) -> str:
     """Return the token of a page's form."""
     found = re.search(r'name="token" value="(\w+)"', page.text)
     assert found is not None
@@ -177,7 +177,7 @@ async def test_behind_a_proxy_that_names_another_host_the_cookie_is_that_of_tls(
     """The public URL says that browsers use TLS; the form says by `Origin` that it comes from there."""
     house.engine._config = attrs.evolve(house.engine._config, public_url="https://shown.example")
     browser = house.browser(origin="http://127.0.0.1:8000")
-    form = {"token": guest_token(await browser.get("/login")), "email": EMAIL, "password": PASSWORD}
+    form = {"token": public_token(await browser.get("/login")), "email": EMAIL, "password": PASSWORD}
     headers = {"sec-fetch-site": "same-origin", "origin": "https://shown.example"}
     answer = await browser.client.post(_url("/login"), data=form, headers=headers)
     cookie = answer.headers["set-cookie"]
@@ -251,11 +251,11 @@ async def test_a_browser_of_an_earlier_login_waits_for_nobody_else(
     assert (await browser.sign_in()).status_code == 303
 
 
-@pytest.mark.parametrize("path", GUESTS)
-async def test_forms_of_guests_come_from_here(house: House, path: str) -> None:
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_forms_of_public_pages_come_from_here(house: House, path: str) -> None:
     """A form of another site signs nobody in, nor one without a token."""
     browser = house.browser()
-    token = guest_token(await browser.get("/login"))
+    token = public_token(await browser.get("/login"))
     fields = {"email": EMAIL, "password": PASSWORD, "token": token}
     for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}, {}):
         answer = await browser.client.post(_url(path), data=fields, headers=headers)
@@ -306,7 +306,7 @@ async def test_what_was_typed_is_shown_when_the_session_has_ended(house: House, 
     browser = house.browser()
     await browser.sign_in()
     path = f"/w/{house.workspace}/inbox/14155550102"
-    token = guest_token(await browser.get(path))
+    token = public_token(await browser.get(path))
     for one in (await house.engine.sessions.list(house.ann.id)).items:
         await house.engine.sessions.end(house.ann.id, one.id)
     if again:
@@ -427,7 +427,7 @@ async def test_a_session_that_ends_meanwhile_verifies_nothing(house: House, monk
     made = await house.engine.sessions.confirm(made.token, code[0])
     browser = house.browser()
     browser.client.cookies.set(PLAIN_NAME, made.token, domain="host.example", path="/")
-    token = guest_token(await browser.get("/account/two-factor"))
+    token = public_token(await browser.get("/account/two-factor"))
     find, looks = house.engine.sessions.find, 0
 
     async def find_once(*arguments: str, awaited: bool = False) -> Visit | None:
@@ -595,9 +595,9 @@ async def test_the_set_up_makes_a_live_workspace_where_that_is_chosen(empty: Hou
         assert (await service.list(workspace.id)).items == []
 
 
-async def test_no_page_of_guests_names_anything_but_this_origin(house: House) -> None:
+async def test_no_public_page_names_anything_but_this_origin(house: House) -> None:
     """Nor is any kept by a cache."""
-    for path in GUESTS:
+    for path in PUBLIC:
         answer = await house.browser().get(path)
         assert answer.headers["cache-control"] == "no-store"
         assert not re.findall(r'(?:href|src|action|content)="(?:https?:)?//', answer.text)
