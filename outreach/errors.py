@@ -1,36 +1,40 @@
 """The errors that this package raises, all under one root, and `Problem`, which says why not.
 
     OutreachError
-        +-- ConfigError                 the engine or an adapter is misconfigured
-        +-- InvalidRequest              the request breaks a rule; `details` names each place
-        +-- Unauthorized                the API key is missing, malformed, unknown or revoked
-    +-- Forbidden                   the workspace may not do this now
+    +-- ConfigError                     the engine or an adapter is misconfigured
+    +-- InvalidRequest                  the request breaks a rule; `details` names each place
+    +-- Unauthorized                    the API key is missing, malformed, unknown or revoked
+    +-- Forbidden                       the workspace may not do this now
     |   +-- WorkspaceUnavailable
     |   +-- SmsCampaignsDisabled
-    |   +-- InsufficientScope       the API key lacks the scope of the operation
-        |   +-- CallbackRejected        a callback is not from the provider, or is too old
-        +-- NotFound                    the workspace has no such object
-        +-- Conflict                    the object's state does not allow this
+    |   +-- InsufficientScope           the API key lacks the scope of the operation
+    |   +-- CallbackRejected            a callback is not from the provider, or is too old
+    +-- NotFound                        the workspace has no such object
+    +-- Conflict                        the object's state does not allow this
     |   +-- AgentInactive
     |   +-- AgentNotOutbound
     |   +-- RecipientUnsubscribed
     |   +-- CallInProgress
-        |   +-- IllegalTransition       has the state and the moves that it allows
-        |   +-- CannotStart             has every reason, by field and in words
-        |   +-- AccountMissing          a live workspace has no account at this provider
-    +-- RateLimited                 the workspace's request limit is used up
-        +-- LoginThrottled              too many logins have failed
-        +-- RequestInProgress           another request with the same idempotency key is still running
-    +-- LeaseLost                   this worker no longer owns the work
-    +-- StorageError                the database cannot be used
-        +-- ArchiveUnavailable      a file with archived campaigns is not there
+    |   +-- IllegalTransition           has the state and the moves that it allows
+    |   +-- CannotStart                 has every reason, by field and in words
+    |   +-- AwaitsApproval              another person has to approve it
+    |   +-- AccountMissing              a live workspace has no account at this provider
+    +-- RateLimited                     the workspace's request limit is used up
+    +-- LoginThrottled                  too many logins have failed
+    +-- RequestInProgress               another request with the same idempotency key is still running
+    +-- LeaseLost                       this worker no longer owns the work
+    +-- StorageError                    the database cannot be used
+        +-- StorageBusy                 another process has been writing for long
+        +-- StorageFull                 the disk is full
+        +-- StorageUnreachable          its server does not answer
+        +-- ArchiveUnavailable          a ledger archive is not there
         +-- DatabaseMissing
         +-- DatabaseNewer
-            |   +-- DatabaseOlder           it has to be migrated first
-        +-- DatabaseInUse           another process has it open
-        +-- DispatchRefused         this database must not be dispatched from here
-            +-- DatabaseReplaced    another file was put in its place
-                +-- DatabaseLogDeleted      its log was deleted while it is open
+        +-- DatabaseOlder               it has to be migrated first
+        +-- DatabaseInUse               another process has it open
+        +-- DispatchRefused             this database must not be dispatched from here
+            +-- DatabaseReplaced        another file was put in its place
+                +-- DatabaseLogDeleted  its log was deleted while it is open
 
 Every error has a stable machine-readable `code` and a message that says what was wrong, where, and what to do.
 `outreach_server` maps errors to HTTP.

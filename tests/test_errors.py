@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
 
 import pytest
@@ -61,3 +62,18 @@ def test_an_error_is_the_same_in_another_process(
     found = hand_over(error)
     assert type(found) is kind
     assert (str(found), vars(found), found.args) == (str(error), vars(error), error.args)
+
+
+def test_the_tree_of_errors_is_the_one_of_their_classes() -> None:
+    """The docstring of the module draws each class below the class that it derives from."""
+    drawn: dict[str, set[str]] = {}
+    above: list[str] = []
+    for branches, name in re.findall(r"^    ((?:[| ] {3})*(?:\+-- )?)([A-Z]\w+)", errors.__doc__ or "", re.MULTILINE):
+        depth = len(branches) // 4
+        assert depth <= len(above), name
+        above[depth:] = [name]
+        drawn.setdefault(name, set())
+        if depth:
+            drawn[above[depth - 1]].add(name)
+    public: set[type[OutreachError]] = {kind for kind in KINDS if kind.__module__ == errors.__name__}
+    assert drawn == {kind.__name__: {one.__name__ for one in public & {*kind.__subclasses__()}} for kind in public}
