@@ -1,8 +1,9 @@
 """An engine for SMS campaigns and AI-voice calls, for many workspaces, over swappable storage and providers.
 
 What most programs need is named here. The rest of what is public stands in `outreach.models`, `errors`, `events`,
-`protocols`, `adapters`, `backends`, `http`, `reasons`, `database`, `metrics`, `tracing`, `sync` and `testing`;
-everything else may change without notice (docs/embedding.md). A name is imported when it is first used.
+`protocols`, `adapters`, `backends`, `http`, `reasons`, `database`, `sync`, `testing`, `integrations.archives`,
+`integrations.prometheus`, `integrations.opentelemetry` and `integrations.report_page`; everything else may change
+without notice (docs/embedding.md). A name is imported when it is first used.
 
 Docstrings name pages of the documentation, as `docs/embedding.md`. An installed package has them in its directory
 `docs`, a checkout at its root.

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import outreach
-from tests.surface import PATH, names_of_testing
+from tests.surface import MODULES, PATH, names_of_testing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,6 +42,15 @@ def test_the_public_surface_is_the_one_that_was_reviewed() -> None:
 def test_the_top_level_stays_small() -> None:
     """A reader takes in some sixty names; what fewer programs need is in a module of its own."""
     assert len(vars(outreach)["__all__"]) <= 65
+
+
+def test_the_package_names_its_public_modules() -> None:
+    """Each one that its docstring names can be imported, and none is missing."""
+    sentence, *_ = (outreach.__doc__ or "").partition("everything else")
+    named = {f"outreach.{name.removeprefix('outreach.')}" for name in re.findall(r"`([\w.]+)`", sentence)}
+    for name in named:
+        import_module(name)
+    assert named == {*MODULES, "outreach.testing"} - {"outreach"}
 
 
 def test_what_public_signatures_name_is_public() -> None:
