@@ -297,7 +297,7 @@ class LoginFailures:
 
     Attributes:
         bucket: Whose they are: a digest, without an e-mail address or IP address.
-        count: How many, without a quiet quarter of an hour between (`rules.throttling`).
+        count: How many, without a quiet quarter of an hour between (`rules.login_throttle`).
         last_at: The last one.
     """
 

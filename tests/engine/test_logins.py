@@ -21,7 +21,7 @@ from outreach.ledger.access import logins
 from outreach.ledger.leases import leases
 from outreach.models import NewUser, Role, SignedIn, User
 from outreach.models.work import DatabaseHome
-from outreach.rules.throttling import FREE_FAILURES, network_of
+from outreach.rules.login_throttle import FREE_FAILURES, network_of
 from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
 

@@ -11,7 +11,7 @@ import attrs
 from outreach.errors import LoginThrottled, Unauthorized
 from outreach.ledger.access.users import note
 from outreach.models.user import LONGEST, LoginFailures, SecondFactor, Session, StoredUser
-from outreach.rules.throttling import bucket_of, count_failure, network_of, open_from
+from outreach.rules.login_throttle import bucket_of, count_failure, network_of, open_from
 from outreach.storage.unit_of_work import Transaction
 
 KNOWN_FOR: Final = timedelta(days=90)
