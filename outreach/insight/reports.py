@@ -165,8 +165,7 @@ class CampaignReports:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
         It reads every request of the campaign once: a million take half a second of computing, and with prices by
-        country a second. An erased or archived campaign has the report of
-        the moment before.
+        country a second. A campaign that is erased or in a ledger archive has the report from before.
 
         Raises:
             NotFound: The workspace has no such campaign.

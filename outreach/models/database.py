@@ -81,7 +81,7 @@ class DatabaseCheck:
         size: Bytes of the database file.
         log_size: Bytes of the write-ahead log.
         pending_migrations: The migrations that it needs.
-        is_archive: Whether it is an archive of ended campaigns (`archive_campaigns`).
+        is_archive: Whether it is a ledger archive (`archive_ledgers`).
     """
 
     problems: Sequence[str]

@@ -110,7 +110,7 @@ EngineCode = Literal[
     account_refused (warning): the provider refuses the credentials or an id
     account_without_funds (warning): the provider says that the account has no credit
     adapter_not_usable (warning): the adapter of an installed package cannot be used
-    archive_missing (warning): a file with archived campaigns is not where it was, or cannot be read
+    archive_missing (warning): a ledger archive is not where it was, or cannot be read
     behind (warning): a process dispatches, and what is due has waited for over a minute
     callback_elsewhere (warning): the provider has another callback address than this server's
     callback_misdirected (warning): in the last 7 days something came to the account's address by another method than

@@ -62,7 +62,7 @@ def _write_calls(calls: CallFigures) -> Document:
 
 
 def _read_calls(written: Mapping[str, Any], kind: type[CallFigures]) -> CallFigures:
-    # Reports of campaigns that an earlier version erased or archived have whole seconds only.
+    # Reports that an earlier version made for an erasure, or for a ledger archive, have whole seconds only.
     return converter.structure({"milliseconds": written["seconds"] * 1000, **written}, kind)
 
 

@@ -24,7 +24,7 @@ from outreach.database import (
     restore_database,
 )
 from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, DatabaseOlder, StorageError
-from outreach.integrations.archives import archive_campaigns, files, ledgers, list_archives, move_archive, mover
+from outreach.integrations.archives import archive_ledgers, files, ledgers, list_archives, move_archive, mover
 from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import Archive, ArchiveResult
 from outreach.models.audience import LeaveOut
@@ -77,7 +77,7 @@ class Place:
     def archive(self, file: Path | None = None, **given: Any) -> ArchiveResult:
         """Move what ended 40 days ago."""
         before = given.pop("before", self.clock.now() - 40 * DAY)
-        return archive_campaigns(self.url, file or self.file, before=before, clock=self.clock, **given)
+        return archive_ledgers(self.url, file or self.file, before=before, clock=self.clock, **given)
 
 
 @pytest.fixture
@@ -444,11 +444,11 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
     assert "is not the archive that was there" in str(listed.problem)
     for url, error in (("postgresql://localhost/x", ConfigError), (f"sqlite:///{tmp_path}/no.db", DatabaseMissing)):
         with pytest.raises(error):
-            archive_campaigns(url, place.file, before=NOW, clock=clock)
+            archive_ledgers(url, place.file, before=NOW, clock=clock)
     empty, new = tmp_path / "empty.db", tmp_path / "new.db"
     empty.touch()
     with pytest.raises(DatabaseMissing, match="it is empty"):
-        archive_campaigns(f"sqlite:///{empty}", new, before=NOW, clock=clock)
+        archive_ledgers(f"sqlite:///{empty}", new, before=NOW, clock=clock)
     with pytest.raises(DatabaseMissing, match="it is empty"):
         move_archive(f"sqlite:///{empty}", place.file)
     assert (empty.stat().st_size, new.exists()) == (0, False)
@@ -478,7 +478,7 @@ async def test_an_archive_is_not_opened_as_a_database(archived: Place, tmp_path:
         assert check_database(url).is_archive
         for ask in (
             lambda url=url: copy_database(url, f"sqlite:///{tmp_path}/other.db"),
-            lambda url=url: archive_campaigns(url, tmp_path / "more.db", before=NOW, clock=archived.clock),
+            lambda url=url: archive_ledgers(url, tmp_path / "more.db", before=NOW, clock=archived.clock),
             lambda url=url: list_archives(url),
             lambda url=url: move_archive(url, archived.file),
         ):

@@ -11,7 +11,7 @@ import pytest
 
 from outreach.database import backup_database, check_database, compact_database, copy_database, restore_database
 from outreach.errors import DatabaseInUse
-from outreach.integrations.archives import archive_campaigns
+from outreach.integrations.archives import archive_ledgers
 from tests.process.place import Place
 from tests.process.test_copies import at
 from tests.process.waiting import wait_for
@@ -37,7 +37,7 @@ def test_a_database_is_backed_up_and_archived_while_it_is_sent_from(place: Place
     for number in range(5):
         wait_for("more messages", place.books.more_sent(3))
         backups.append(backup_database(place.url, place.directory / f"backup-{number}.db").file)
-    archived = archive_campaigns(place.url, place.directory / "archive.db", before=datetime(2021, 1, 1, tzinfo=UTC))
+    archived = archive_ledgers(place.url, place.directory / "archive.db", before=datetime(2021, 1, 1, tzinfo=UTC))
     assert (archived.campaigns, archived.kept_back, archived.rows["recipients"]) == (1, {}, 5)
     with pytest.raises(DatabaseInUse):
         compact_database(place.url)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.integrations.archives import archive_campaigns
+from outreach.integrations.archives import archive_ledgers
 from tests.server.conftest import serve
 
 
@@ -29,7 +29,7 @@ def test_an_archived_campaign_is_read_as_before_and_a_missing_archive_is_not_rep
         paths = [f"/manage/campaigns/{campaign_id}/{part}" for part in ("recipients", "recipients/0/trail", "export")]
         before = [tenant.get(path) for path in paths]
         assert [answer.status_code for answer in before] == [200, 200, 200]
-        assert archive_campaigns(url, file, before=datetime(2021, 1, 1, tzinfo=UTC)).campaigns == 1
+        assert archive_ledgers(url, file, before=datetime(2021, 1, 1, tzinfo=UTC)).campaigns == 1
         assert [tenant.get(path).content for path in paths] == [answer.content for answer in before]
         file.unlink()
         answer = tenant.get(paths[0])

@@ -5,7 +5,7 @@ A campaign in a ledger archive is not hidden, and one that `campaigns archive` h
 
 from __future__ import annotations
 
-from outreach.integrations.archives.by_url import archive_campaigns, list_archives, move_archive
+from outreach.integrations.archives.by_url import archive_ledgers, list_archives, move_archive
 from outreach.models.archive import Archive, ArchiveResult, ListedArchive
 
-__all__ = ["Archive", "ArchiveResult", "ListedArchive", "archive_campaigns", "list_archives", "move_archive"]
+__all__ = ["Archive", "ArchiveResult", "ListedArchive", "archive_ledgers", "list_archives", "move_archive"]

@@ -13,7 +13,7 @@ from outreach.models.archive import ArchiveResult, ListedArchive
 from outreach.storage.opening import is_postgres
 
 
-def archive_campaigns(
+def archive_ledgers(
     url: str,
     file: Path,
     *,
@@ -49,7 +49,7 @@ def archive_campaigns(
     path = _path(url)
     from outreach.integrations.archives import moving
 
-    return moving.archive_campaigns(
+    return moving.archive_ledgers(
         path, file, before=before, workspace_id=workspace_id, clock=clock, on_progress=on_progress
     )
 

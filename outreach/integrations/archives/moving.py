@@ -27,7 +27,7 @@ MIN_AGE: Final = REPLY_WINDOW + timedelta(days=1)
 """Until then replies and opt-outs may still belong to a campaign."""
 
 
-def archive_campaigns(
+def archive_ledgers(
     path: Path,
     file: Path,
     *,
@@ -36,7 +36,7 @@ def archive_campaigns(
     clock: Clock | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> ArchiveResult:
-    """Move the ledgers of campaigns that ended before a moment; see `database.archive_campaigns`."""
+    """Move the ledgers of campaigns that ended before a moment; see `by_url.archive_ledgers`."""
     clock = clock or SystemClock()
     if before > clock.now() - MIN_AGE:
         raise InvalidRequest.at(

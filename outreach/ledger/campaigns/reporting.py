@@ -47,7 +47,7 @@ _NOT_SENT: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, D
 
 
 def report_of(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignReport:
-    """Return the report of a campaign; that of an erased or archived one was made before."""
+    """Return the report of a campaign; one that is erased or in a ledger archive was reported before."""
     figures = tx.erasures.figures(campaign.workspace_id, campaign.id) if campaign.erased_at is not None else None
     if figures is None and campaign.is_terminal:
         place = tx.archives.of_campaign(campaign.workspace_id, campaign.id)

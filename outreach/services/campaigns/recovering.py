@@ -121,7 +121,9 @@ def _require_ledger(tx: Transaction, workspace_id: str, campaign_id: str) -> Non
     campaign = campaign_of(tx, workspace_id, campaign_id)
     place = tx.archives.of_campaign(workspace_id, campaign_id)
     if campaign.erased_at is not None or (place is not None and place.is_read_there):
-        raise Conflict("The contacts of this campaign are erased or archived: nothing of it can be compared.")
+        raise Conflict(
+            "The contacts of this campaign are erased or in a ledger archive: nothing of it can be compared."
+        )
 
 
 def _require_idle(tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:

@@ -23,7 +23,7 @@ from outreach.database import (
     shown_url,
 )
 from outreach.http import to_json
-from outreach.integrations.archives import archive_campaigns, list_archives, move_archive
+from outreach.integrations.archives import archive_ledgers, list_archives, move_archive
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.sigint import ending_in_order
@@ -160,7 +160,7 @@ def archive(before: date, file: Path, workspace_id: str | None) -> None:
     goes on when it is run again.
     """
     moment = datetime.combine(before, time(), UTC)
-    done = archive_campaigns(state().database, file, before=moment, workspace_id=workspace_id, on_progress=note)
+    done = archive_ledgers(state().database, file, before=moment, workspace_id=workspace_id, on_progress=note)
     show(
         {
             "file": done.file,
