@@ -564,7 +564,7 @@ class Outreach(EngineServices):
         except Exception as error:
             if not started.done():
                 raise
-            # What is cancelled as it closes may end in anything.
+            # A dispatcher that is cancelled at the close may raise any error.
             if not self._stopping:
                 self._dispatching_is_over = True
                 what = "Dispatching ended in an unexpected error."

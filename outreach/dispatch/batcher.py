@@ -92,7 +92,7 @@ class Batcher(Generic[Q, A]):
         self._whose = whose
         self._pause_seconds = pause_seconds
         self._enough = enough
-        # What the next batch may take, of all that waits.
+        # How many of the waiting items the next batch may take, and their size in total.
         self._count = 0
         self._total = 0
         self._has_enough = asyncio.Event()
@@ -102,7 +102,7 @@ class Batcher(Generic[Q, A]):
         self._gathers = False
         self._batches = 0
         self._answered: set[Hashable] = set()
-        """Whose items are being answered."""
+        """The owners of the items in the batches that run."""
 
     async def submit(self, item: Q) -> A:
         """Return the answer to an item, or raise its error."""

@@ -161,12 +161,12 @@ class StoredEndpoint:
     async def read(self, after: int) -> Stretch:
         """Return a stretch of the feed; see the protocol."""
         webhook, cursor = self._known()
-        told = max([cursor.gap_until, *(last for _, last in self._gaps)])
+        reported = max([cursor.gap_until, *(last for _, last in self._gaps)])
         now = self._stored.clock.now()
         bodies, until, at_end, gap_until = await self._stored.storage.read(
-            lambda tx: webhooks.read(tx, webhook, after, gap_until=told, now=now)
+            lambda tx: webhooks.read(tx, webhook, after, gap_until=reported, now=now)
         )
-        if gap_until > told:
+        if gap_until > reported:
             notice = next(body for body in bodies if body.type == "events.gap")
             self._gaps.append((notice.number, gap_until))
         return Stretch(events=bodies, until=until, at_end=at_end)
@@ -186,11 +186,11 @@ class StoredEndpoint:
     async def store(self, progress: Progress) -> bool:
         """Store progress; see the protocol."""
         (webhook, cursor), now = self._known(), self._stored.clock.now()
-        told = max([cursor.gap_until, *(last for number, last in self._gaps if number <= progress.position)])
+        reported = max([cursor.gap_until, *(last for number, last in self._gaps if number <= progress.position)])
         moved = attrs.evolve(
             cursor,
             position=progress.position,
-            gap_until=told,
+            gap_until=reported,
             failures=progress.health.consecutive_failures,
             failing_since=progress.health.failing_since,
             probe_at=progress.health.next_probe_at,

@@ -309,7 +309,7 @@ class Worker:
         pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
         if takeover.reason is None:
             return
-        # Where no campaign ran, no person must do anything.
+        # If no campaign ran, an operator has nothing to do.
         are = "campaign is" if len(paused) == 1 else "campaigns are"
         _log.log(
             logging.WARNING if paused else logging.INFO,
@@ -363,7 +363,7 @@ class Worker:
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
         if self._in_doubt:
-            # What has not begun goes out under the next lease, and is not cut off in the midst of this one's end.
+            # No further request begins under this lease, whose end would cut it off: the next lease sends it.
             self._lease_ends = min(self._lease_ends, self._clock.monotonic())
             raise LeaseLost(
                 "It is unknown whether intents were committed: this worker starts a new lease, and they are unknown."
@@ -498,8 +498,8 @@ class Worker:
     async def since(self, change: int) -> Sequence[WorkItem]:
         """Return the changes after a number, in order; log the engine's pauses among them, made by any process.
 
-        Where there are other workers, what they drive is not due here, and all that is due and that no worker drives is
-        returned again after each heartbeat.
+        With other workers, a unit that another one drives is returned as not due. After each heartbeat, the due units
+        that no worker drives are returned again.
         """
         again, self._reload = self._reload, False
 

@@ -218,13 +218,13 @@ def _with_names(setup: Setup, variable_names: tuple[str, ...] | None) -> Setup:
 
 
 def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
-    asked = set[str]()
+    shown = set[str]()
     if contact is not None:
         require_text("contact", contact)
         phone = normalise_single(contact, setup.plan.workspace.default_region)
-        asked = {contact} if phone is None else {contact, *stored_forms(phone, setup.plan.workspace.default_region)}
+        shown = {contact} if phone is None else {contact, *stored_forms(phone, setup.plan.workspace.default_region)}
     channel = setup.plan.campaign.channel
-    return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), asked=frozenset(asked))
+    return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), shown=frozenset(shown))
 
 
 def _look_up(
@@ -298,7 +298,7 @@ def _result(
         encodings=tally.encodings(),
         replacement=tally.replacement(),
         samples=tally.samples(),
-        asked=tuple(tally.asked),
+        asked=tuple(tally.previews),
         cost=cost,
         cost_note=cost_note,
     )

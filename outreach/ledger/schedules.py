@@ -94,8 +94,8 @@ def replan_after_clock_step(tx: Transaction, schedule: Schedule, now: datetime) 
     if found.next_at is None or (schedule.next_at is not None and schedule.next_at <= found.next_at):
         # A run that is late is still to be made.
         found = schedule
-    asked = None if found.run_now_at is None else min(found.run_now_at, now)
-    put(tx, attrs.evolve(found, run_now_at=asked, updated_at=min(found.updated_at, now)), now)
+    run_now_at = None if found.run_now_at is None else min(found.run_now_at, now)
+    put(tx, attrs.evolve(found, run_now_at=run_now_at, updated_at=min(found.updated_at, now)), now)
 
 
 def note_new_holidays(tx: Transaction, template: Campaign, now: datetime) -> None:

@@ -33,7 +33,7 @@ class Instrumentation:
         """A dispatch was committed, and waits for its slot."""
 
     def request_started(self, dispatch: Dispatch, *, late_seconds: float) -> None:
-        """The provider is about to be asked.
+        """The provider is about to be called.
 
         Args:
             dispatch: The dispatch.
@@ -46,7 +46,7 @@ class Instrumentation:
         Args:
             dispatch: The dispatch, as it was committed.
             outcome: Its outcome.
-            seconds: How long the provider took; None if it was not asked.
+            seconds: How long the provider took; None if it was not called.
         """
 
     def report_received(self, dispatch: Dispatch | None, report: Report, *, delay_seconds: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Which of many sending numbers is free first, found without a look at all of them each time."""
+"""The sending number that is free first among many, found without reading all of them each time."""
 
 from __future__ import annotations
 

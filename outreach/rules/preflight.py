@@ -278,17 +278,17 @@ class PreflightTally:
         plan: The campaign with its rules.
         at: When its first contact has its turn.
         by_country: Whether to count segments, or calls, by country.
-        asked: The number to look at more closely, in E.164 or as supplied.
+        shown: The number whose contacts to show, in E.164 and as supplied.
     """
 
-    def __init__(self, plan: WavePlan, at: datetime, *, by_country: bool, asked: frozenset[str]) -> None:
+    def __init__(self, plan: WavePlan, at: datetime, *, by_country: bool, shown: frozenset[str]) -> None:
         self._plan = plan
         self._local = LocalRules(plan.workspace)
         self._messages = messages_of(plan)
         self._placeholders = PlaceholderTally((template for _, template in self._messages), expected_names(plan.agent))
         self._at = at
         self._by_country = by_country
-        self._asked_for = asked
+        self._shown = shown
         self._left_out: dict[str, _Group] = {}
         self._held_back: dict[str, _Group] = {}
         self._shares: Counter[int] = Counter()
@@ -301,7 +301,7 @@ class PreflightTally:
         self._replacements = _Replacements()
         self.ends_early: Counter[str] = Counter()
         self.quantities: Counter[str | None] = Counter()
-        self.asked: list[ContactPreview] = []
+        self.previews: list[ContactPreview] = []
 
     def see(
         self,
@@ -345,10 +345,10 @@ class PreflightTally:
             self._placeholders.see(
                 values_for(self._plan.campaign, self._plan.agent, recipient), recipient.position, recipient.phone_number
             )
-        if not self._asked_for or len(self.asked) >= MAX_ASKED:
+        if not self._shown or len(self.previews) >= MAX_ASKED:
             return
-        if not self._asked_for.isdisjoint((recipient.phone, recipient.phone_number)):
-            self.asked.append(preview_of(self._plan, recipient, verdict))
+        if not self._shown.isdisjoint((recipient.phone, recipient.phone_number)):
+            self.previews.append(preview_of(self._plan, recipient, verdict))
 
     def _count_texts(self, recipient: Recipient, verdict: Verdict) -> None:
         segments, longest = 0, (0, 0)

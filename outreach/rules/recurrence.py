@@ -36,7 +36,7 @@ def runs_after(
         last = min(last, schedule.ends_on)
     excepted, known = frozenset(schedule.except_dates), after
     unwanted = excepted.union(closed)
-    # What was planned for a day so long before may have moved to one that is wanted.
+    # A run that was planned for so many days before may have moved to a later day.
     first = after.astimezone(zone).date() - timedelta(days=MAX_SHIFT_DAYS + 1)
     for day in days_of(read_recurrence(schedule.rule), schedule.starts_on, first, last):
         if day in excepted:

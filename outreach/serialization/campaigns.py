@@ -69,7 +69,7 @@ _read_cli_entry = make_request_converter(
 _CALLER_IDS: Final = Array(nested(_read_cli_entry))
 
 LEAVE_OUT: Final = {"leave_out": nested(make_request_converter(LeaveOut, closed="whom to leave out"))}
-"""The rule of the field that tells whom to leave out."""
+"""The rule of the field `leave_out`."""
 
 
 @attrs.frozen(kw_only=True)

@@ -97,9 +97,9 @@ def make_request_converter(
         try:
             return cls(**given)
         except InvalidRequest as error:
-            # What one field says about another names both.
-            told = [attrs.evolve(one, message=_NAME.sub(in_json, one.message)) for one in error.details]
-            raise Refused.at(with_json_paths(told, names)) from None
+            # A problem of one field may name another one too.
+            written = [attrs.evolve(one, message=_NAME.sub(in_json, one.message)) for one in error.details]
+            raise Refused.at(with_json_paths(written, names)) from None
 
     return read
 

@@ -30,8 +30,7 @@ CHECK_SECONDS: Final = 50.0
 """How long one check may take. Those of the database run at the same time, and then those of the environment."""
 
 _OFFLINE: Final = (
-    "Without the network, nobody was asked: accounts, callback addresses, the clock and the public address were not "
-    "looked at."
+    "Without the network, these were not checked: accounts, callback addresses, the clock and the public address."
 )
 
 _EXPLAIN: Final = ("database_damaged", "database_log_deleted", "database_not_writable", "database_replaced")

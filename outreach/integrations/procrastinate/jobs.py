@@ -37,7 +37,7 @@ _RECONNECT_SECONDS: Final = 30.0
 _ANSWER_SECONDS: Final = 20.0
 """A connection that gives no answer for this long counts as lost; transactions lock a job for less time."""
 
-# What a slice asks for may be over by the time that it asks: a receipt has completed its campaign, say.
+# The unit may have ended before its slice defers the next job: a receipt has completed its campaign, say.
 _DEFER: Final = """
     SELECT defer_units(ARRAY[
         ROW(

@@ -29,7 +29,7 @@ _SETTINGS: Final = {
     "jit": "off",
     # A process that is suspended within a transaction does not prevent a pause of the jobs that it has fetched.
     "idle_in_transaction_session_timeout": "3000",
-    # What an operator has set for others would end what listens, and what makes the tables.
+    # An operator's timeouts for other sessions would end the listening one, and the creation of the tables.
     "idle_session_timeout": "0",
     "statement_timeout": "0",
     # A transaction that has waited for another process's job must see that job.

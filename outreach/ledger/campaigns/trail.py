@@ -228,7 +228,8 @@ def record_stop(tx: Transaction, workspace: Workspace, *, actor: str, now: datet
 def was_stopped_since_completion(tx: Transaction, campaign: Campaign) -> bool:
     """Return whether everything in a completed campaign's workspace was paused after the campaign completed.
 
-    The numbers decide, because a clock may be set back. Where too much has happened since to tell, it was.
+    It compares the numbers of entries, because a clock may be set back. It also returns True if the latest entries are
+    too many to show all of that time.
     """
     own = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
     completed = max((entry.number for entry in own if entry.state == CampaignStatus.COMPLETED), default=0)

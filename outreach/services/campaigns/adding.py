@@ -54,7 +54,7 @@ class CampaignAdditions:
             workspace_id: The workspace.
             campaign_id: The campaign.
             recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
-            leave_out: Which contacts of other campaigns to leave out, and whom who was contacted lately; also counts
+            leave_out: Which contacts of other campaigns to leave out, and people contacted lately; also counts
                 them (`RecipientsAdded.audience`).
             idempotency_key: A name for this addition, such as `sign-up-42`: for a day, the same key with the same
                 contacts in the same order only returns its result.

@@ -112,9 +112,9 @@ class CampaignCopies:
     ) -> FollowUpCreated:
         """Create a campaign of those contacts of an earlier one who had given results, without starting it.
 
-        Who opted out, replied or was reached is left out, and whom `new.leave_out` names. Reached is who got a message
-        that did not fail, or spoke in a call. Numbers on the unsubscribe register are never loaded, whatever is
-        included.
+        It leaves out contacts that opted out, replied or were reached, and those that `new.leave_out` names. A contact
+        was reached if a message to it did not fail, or if it spoke in a call. Numbers on the unsubscribe register are
+        never loaded, whatever is included.
 
         Args:
             workspace_id: The workspace.

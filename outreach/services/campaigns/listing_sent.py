@@ -104,8 +104,8 @@ class CampaignSentLists:
         try:
             with anyio.fail_after(_LIST_SECONDS):
                 for sender in senders:
-                    asked = attrs.evolve(query, from_number=sender)
-                    found += await call_plugin(cast("ListsSent", provider).list_sent(asked))
+                    of_sender = attrs.evolve(query, from_number=sender)
+                    found += await call_plugin(cast("ListsSent", provider).list_sent(of_sender))
         except (SentListFailed, TimeoutError) as error:
             reason = error.reason if isinstance(error, SentListFailed) else f"it took {_LIST_SECONDS / 60:g} minutes"
             raise Conflict(

@@ -104,7 +104,7 @@ class CampaignCreation:
             workspace_id: The workspace.
             campaign: Everything but the contacts.
             recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
-            leave_out: Which contacts of other campaigns to leave out, and whom who was contacted lately; also counts
+            leave_out: Which contacts of other campaigns to leave out, and people contacted lately; also counts
                 them (`CampaignCreated.audience`). `count_audience` counts before the creation.
             idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
                 contacts in the same order returns this campaign instead of a new one.

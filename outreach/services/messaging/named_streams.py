@@ -216,7 +216,7 @@ class NamedStream(Generic[E]):
         else:
             self._delivered_until = found.number
         if not self._waiting:
-            # What was not asked for up to here is passed over with it.
+            # The filter leaves out the other events up to here: they count as delivered with this one.
             self._delivered_until = self._read_until
         return found
 

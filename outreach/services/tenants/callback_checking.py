@@ -152,7 +152,7 @@ def _fault_of(error: BaseException) -> tuple[CallbackFault, str]:
         if isinstance(cause, socket.gaierror):
             return "unresolvable", ""
         if isinstance(cause, ssl.SSLError):
-            # Which of these it has depends on where it comes from.
+            # An error has some of these attributes, by its origin.
             return "tls", getattr(cause, "verify_message", None) or getattr(cause, "reason", None) or str(cause)
         if isinstance(cause, ConnectionRefusedError):
             return "connection_refused", ""

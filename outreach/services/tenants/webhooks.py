@@ -229,8 +229,8 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
                 return webhook
             begin = first_since(tx, start.at) if start.at is not None else checked_first(tx, start.number)
             cursor = _forget_failures(tx, webhook, now)
-            # What it has not received yet is still to come, also from before the first one. Where the position stays, a
-            # process that delivers passes over what it holds after it.
+            # Held events before `begin` stay held: they are still delivered. If the position stays, those after it stay
+            # held too, because a process that delivers skips them in the feed.
             if begin <= cursor.position:
                 tx.webhook_holds.delete_from(workspace_id, webhook_id, begin)
             position, gap = min(cursor.position, begin - 1), min(cursor.gap_until, begin - 1)
