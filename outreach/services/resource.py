@@ -7,11 +7,11 @@ that begin with an underscore where it has rules of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from types import FunctionType
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, get_args
 
 import attrs
 
@@ -50,6 +50,8 @@ class SetUpModel(attrs.AttrsInstance, Protocol):
 M = TypeVar("M", bound=SetUpModel)
 N = TypeVar("N", bound=attrs.AttrsInstance)
 U = TypeVar("U", bound=attrs.AttrsInstance)
+T = TypeVar("T")
+P = ParamSpec("P")
 
 _NAMED_USES = 3
 """How many uses a `Conflict` names."""
@@ -257,6 +259,25 @@ class Resource(Generic[M, N, U]):
 
     def _record(self, tx: Transaction, action: str, one: M, now: datetime, actor: str) -> None:
         record_audit(tx, one.workspace_id, f"{self.kind.noun}.{action}", one.id, actor=actor, now=now)
+
+
+def _blocking(method: Callable[Concatenate[Any, P], Awaitable[T]]) -> Callable[Concatenate[Any, P], T]:
+    return cast("Callable[Concatenate[Any, P], T]", method)
+
+
+def _iterating(method: Callable[Concatenate[Any, P], AsyncIterator[T]]) -> Callable[Concatenate[Any, P], Iterator[T]]:
+    return cast("Callable[Concatenate[Any, P], Iterator[T]]", method)
+
+
+class SyncResource(Generic[M, N, U]):
+    """What type checkers know of a resource for synchronous code; `outreach.sync` makes it."""
+
+    create = _blocking(Resource[M, N, U].create)
+    get = _blocking(Resource[M, N, U].get)
+    update = _blocking(Resource[M, N, U].update)
+    remove = _blocking(Resource[M, N, U].remove)
+    list = _blocking(Resource[M, N, U].list)
+    iter_all = _iterating(Resource[M, N, U].iter_all)
 
 
 def require_unused(name: str, used_by: Sequence[str], advice: str) -> None:

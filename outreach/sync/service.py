@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from outreach.services.resource import EVERY_OPERATION, M, N, Resource, U
+from outreach.services.resource import EVERY_OPERATION, Resource
 from outreach.sync.calls import Call
 from outreach.sync.lifetime import Lifetime
 from outreach.sync.streams import Items
@@ -109,19 +109,8 @@ def same_parameters(
     return decorate
 
 
-class SyncResource(Service[Resource[M, N, U]], Generic[M, N, U]):
-    """The methods that all resources share."""
-
-    create = awaited(Resource[M, N, U].create)
-    get = awaited(Resource[M, N, U].get)
-    update = awaited(Resource[M, N, U].update)
-    remove = awaited(Resource[M, N, U].remove)
-    list = awaited(Resource[M, N, U].list)
-    iter_all = iterated(Resource[M, N, U].iter_all)
-
-    @staticmethod
-    def of(kind: type[Resource[M, N, U]]) -> type[SyncResource[M, N, U]]:
-        """Return the class for one resource: the same methods, for which `help` shows its own types and words."""
-        members: dict[str, Any] = {name: awaited(getattr(kind, name)) for name in EVERY_OPERATION}
-        members |= {"__doc__": kind.__doc__, "iter_all": iterated(kind.iter_all)}
-        return type(kind.__name__, (SyncResource,), members)
+def sync_resource(kind: type[Resource[Any, Any, Any]]) -> type[Service[Any]]:
+    """Return the class of a resource for synchronous code, which `services.resource.SyncResource` describes."""
+    members: dict[str, Any] = {name: awaited(getattr(kind, name)) for name in EVERY_OPERATION}
+    members |= {"__doc__": kind.__doc__, "iter_all": iterated(kind.iter_all)}
+    return type(kind.__name__, (Service,), members)

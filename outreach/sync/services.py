@@ -47,7 +47,7 @@ from outreach.services.tenants.workspaces import Workspaces as AsyncWorkspaces
 from outreach.services.users.sessions import Sessions as AsyncSessions
 from outreach.services.users.users import Users as AsyncUsers
 from outreach.sync.lifetime import Lifetime
-from outreach.sync.service import Service, SyncResource, awaited, iterated, like, plain, same_parameters
+from outreach.sync.service import Service, awaited, iterated, like, plain, same_parameters, sync_resource
 from outreach.sync.streams import EventStream, NamedStream
 
 
@@ -594,7 +594,7 @@ class Outreach(SyncResourceServices, Service[AsyncOutreach]):
         lifetime = Lifetime(engine, grace_seconds=engine._config.stop_grace_seconds)
         super().__init__(lifetime, engine)
         for name in SyncResourceServices.__annotations__:
-            setattr(self, name, SyncResource.of(RESOURCE_SERVICES[name])(lifetime, getattr(engine, name)))
+            setattr(self, name, sync_resource(RESOURCE_SERVICES[name])(lifetime, getattr(engine, name)))
         self.readiness = ReadinessProbe(lifetime, engine.readiness)
         self.status = StatusQuery(lifetime, engine.status)
         self.diagnose = DiagnosisQuery(lifetime, engine.diagnose)

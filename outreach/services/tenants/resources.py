@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import attrs
 
@@ -47,13 +47,10 @@ from outreach.rules.numbering import person_key
 from outreach.rules.phones import normalise_single
 from outreach.rules.segments import composed_or_none
 from outreach.services.context import check_phone, check_provider
-from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
+from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, SyncResource, require_unused
 from outreach.services.tenants.schedules import Schedules
 from outreach.services.tenants.webhooks import Webhooks
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
-
-if TYPE_CHECKING:
-    from outreach.sync.service import SyncResource
 
 
 class Agents(Resource[Agent, NewAgent, AgentUpdate]):
