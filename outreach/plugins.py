@@ -1,6 +1,7 @@
-"""The plug-ins of this package, by their names: the core imports none of `outreach.integrations`.
+"""The plug-ins of this package: the core imports none of `outreach.integrations`, and this module imports by name.
 
-Only what puts an engine together, or works on a database by its URL, asks here; the rest gets what it asked for.
+The core has protocols as hooks. Only the engine, and the functions that take the URL of a database, call this module;
+they hand the plug-ins on as arguments. Metrics, tracing and the report page need no hook here: programs pass them.
 """
 
 from __future__ import annotations
@@ -30,5 +31,9 @@ def dispatcher_plugin(name: str) -> DispatcherPlugin | None:
 
 
 def ledger_archives() -> LedgerArchives:
-    """Return what reads the archives of ended campaigns, and erases in them."""
+    """Return the plug-in that reads and erases in ledger archives.
+
+    Every engine has it, because a campaign of its database may be in an archive. It imports its code for files with
+    the first archive.
+    """
     return cast("LedgerArchives", import_module("outreach.integrations.archives.ledgers"))

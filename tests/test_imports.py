@@ -66,6 +66,22 @@ def test_the_engine_comes_without_what_it_does() -> None:
     assert len(modules) <= 80
 
 
+def test_the_core_imports_no_integration() -> None:
+    """Not when a module is loaded; and only `outreach.plugins` imports one by its name."""
+    files = [one for one in (ROOT / "outreach").rglob("*.py") if "integrations" not in one.parts]
+    names = [".".join(one.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for one in files]
+    modules = loaded(f"from importlib import import_module\nfor name in {names}:\n    import_module(name)")
+    assert {*names} <= modules
+    assert not {name for name in modules if name.startswith("outreach.integrations")}
+    naming = {
+        file.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and str(node.value).startswith("outreach.integrations")
+    }
+    assert naming == {"plugins.py"}
+
+
 @pytest.mark.parametrize("dispatch", [False, True])
 def test_an_engine_that_dispatches_imports_its_services_as_it_is_opened(dispatch: bool) -> None:
     """Its event loop is not held up by an import at the first use; others import what they use."""
