@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import attrs
@@ -188,7 +189,6 @@ class WaveSenders:
             if pace is not None and known:
                 self._free[pace.phone] = max(known)
         self._taken: dict[str, datetime] = {}
-        self._turns = self._free_first(self._free)
 
     def in_order(self, intents: Sequence[Intent], slot: datetime) -> Sequence[Intent]:
         """Return a wave's intents in the order of the slots that they can have from `slot` on.
@@ -276,6 +276,10 @@ class WaveSenders:
         """Return whether a contact has its number: of the pool, or by the choice of the Messaging Service."""
         known = recipient.caller_id
         return known is not None and (known in self._pool if self._pool else is_service(self._default))
+
+    @cached_property
+    def _turns(self) -> FreeFirst:
+        return self._free_first(self._free)
 
     def _free_first(self, free: Mapping[str, datetime]) -> FreeFirst:
         return FreeFirst(enumerate(self._pool), self._free_at(free))
