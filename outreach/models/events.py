@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -265,3 +266,65 @@ class EventsPurged(Event):
 
     first: int
     last: int
+
+
+@attrs.frozen(kw_only=True)
+class EventKind:
+    """How events of one class are delivered to webhooks.
+
+    Attributes:
+        type: The type; for `campaign.`, the change follows.
+        key: Returns the key of an event: an endpoint gets the events of one key in order.
+        content: Fields of the event's message, call or recipient that a full body has too.
+        in_feed: Whether the feed of events has it; otherwise an endpoint gets it whatever types it chose.
+    """
+
+    type: str
+    key: Callable[[Any], str]
+    content: tuple[str, ...] = ()
+    in_feed: bool = True
+
+
+def contact_key(phone: str) -> str:
+    """Return the key of the events of a number."""
+    return f"contact:{phone}"
+
+
+def _contact(event: ContactHeld | OptedIn | OptedOut) -> str:
+    return contact_key(event.phone)
+
+
+def _schedule(event: ScheduleRan | ScheduleSkipped) -> str:
+    return f"schedule:{event.schedule_id}"
+
+
+def _endpoint(event: WebhookDisabled | WebhookTest) -> str:
+    return f"webhook:{event.endpoint_id}"
+
+
+EVENT_KINDS: Final[Mapping[type[Event], EventKind]] = MappingProxyType(
+    {
+        CampaignStatusChanged: EventKind(type="campaign.", key=lambda one: f"campaign:{one.campaign_id}"),
+        RecipientEnded: EventKind(
+            type="recipient.ended", key=lambda one: f"contact:{one.campaign_id}:{one.position}", content=("phone",)
+        ),
+        CallEnded: EventKind(type="call.ended", key=lambda one: f"call:{one.call_id}", content=("phone",)),
+        MessageStatusChanged: EventKind(
+            type="message.status",
+            key=lambda one: f"message:{one.message_id or one.dispatch_id}",
+            content=("phone", "text"),
+        ),
+        MessageReceived: EventKind(
+            type="message.received", key=lambda one: contact_key(one.from_number), content=("text",)
+        ),
+        OptedOut: EventKind(type="contact.opted_out", key=_contact),
+        OptedIn: EventKind(type="contact.opted_in", key=_contact),
+        ContactHeld: EventKind(type="contact.held", key=_contact),
+        ScheduleRan: EventKind(type="schedule.ran", key=_schedule),
+        ScheduleSkipped: EventKind(type="schedule.skipped", key=_schedule),
+        WebhookDisabled: EventKind(type="webhook.disabled", key=_endpoint),
+        WebhookTest: EventKind(type="webhook.test", key=_endpoint, in_feed=False),
+        EventsPurged: EventKind(type="events.gap", key=lambda one: f"gap:{one.last}", in_feed=False),
+    }
+)
+"""Every class of events."""

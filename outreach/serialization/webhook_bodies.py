@@ -1,39 +1,18 @@
-"""The bodies of webhook deliveries, their types, and the keys within which they are delivered in order."""
+"""The bodies and types of webhook deliveries; their table is `models.events.EVENT_KINDS`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 import attrs
 import orjson
 
-from outreach.models.events import (
-    CallEnded,
-    CampaignChange,
-    CampaignStatusChanged,
-    ContactHeld,
-    Event,
-    EventsPurged,
-    MessageReceived,
-    MessageStatusChanged,
-    OptedIn,
-    OptedOut,
-    RecipientEnded,
-    ScheduleRan,
-    ScheduleSkipped,
-    WebhookDisabled,
-    WebhookTest,
-)
+from outreach.models.events import EVENT_KINDS, CampaignChange, CampaignStatusChanged, Event
+from outreach.models.webhook import WebhookPayload
 from outreach.serialization.documents import document_of, to_json
-
-WebhookPayload = Literal["thin", "full"]
-"""The content of the bodies: ids, states and reasons; or numbers, texts, metadata and actors too."""
 
 MAX_BODY_BYTES: Final = 20_000
 
-_CAMPAIGN: Final = "campaign."
 _HEAD: Final = ("at", "change")
 """Fields that are said outside `data`."""
 
@@ -56,79 +35,29 @@ class EventContent:
 _NO_CONTENT: Final = EventContent()
 
 
-@attrs.frozen(kw_only=True)
-class _Kind:
-    """How events of one class are delivered.
-
-    Attributes:
-        type: The type; for campaigns its first part.
-        key: Returns the key of an event: events of one key are in order.
-        content: The fields of `EventContent` that a full body has.
-    """
-
-    type: str
-    key: Callable[[Any], str]
-    content: tuple[str, ...] = ()
-
-
-def contact_key(phone: str) -> str:
-    """Return the key of the events of a number."""
-    return f"contact:{phone}"
-
-
-def _contact(event: ContactHeld | OptedIn | OptedOut) -> str:
-    return contact_key(event.phone)
-
-
-_KINDS: Final[Mapping[type[Event], _Kind]] = MappingProxyType(
-    {
-        CampaignStatusChanged: _Kind(type=_CAMPAIGN, key=lambda one: f"campaign:{one.campaign_id}"),
-        RecipientEnded: _Kind(
-            type="recipient.ended", key=lambda one: f"contact:{one.campaign_id}:{one.position}", content=("phone",)
-        ),
-        CallEnded: _Kind(type="call.ended", key=lambda one: f"call:{one.call_id}", content=("phone",)),
-        MessageStatusChanged: _Kind(
-            type="message.status",
-            key=lambda one: f"message:{one.message_id or one.dispatch_id}",
-            content=("phone", "text"),
-        ),
-        MessageReceived: _Kind(
-            type="message.received", key=lambda one: contact_key(one.from_number), content=("text",)
-        ),
-        OptedOut: _Kind(type="contact.opted_out", key=_contact),
-        OptedIn: _Kind(type="contact.opted_in", key=_contact),
-        ContactHeld: _Kind(type="contact.held", key=_contact),
-        ScheduleRan: _Kind(type="schedule.ran", key=lambda one: f"schedule:{one.schedule_id}"),
-        ScheduleSkipped: _Kind(type="schedule.skipped", key=lambda one: f"schedule:{one.schedule_id}"),
-        WebhookDisabled: _Kind(type="webhook.disabled", key=lambda one: f"webhook:{one.endpoint_id}"),
-        WebhookTest: _Kind(type="webhook.test", key=lambda one: f"webhook:{one.endpoint_id}"),
-        EventsPurged: _Kind(type="events.gap", key=lambda one: f"gap:{one.last}"),
-    }
-)
-
-DELIVERED: Final = tuple(_KINDS)
+DELIVERED: Final = tuple(EVENT_KINDS)
 """The classes of events that webhooks deliver."""
 
 WEBHOOK_TYPES: Final = tuple(
     name
-    for kind in _KINDS.values()
-    for name in ([_CAMPAIGN + change for change in get_args(CampaignChange)] if kind.type == _CAMPAIGN else [kind.type])
+    for kind in EVENT_KINDS.values()
+    for name in ([kind.type + change for change in get_args(CampaignChange)] if kind.type[-1] == "." else [kind.type])
 )
 """The types of all bodies."""
 
-TYPES_FOR_ONE_ENDPOINT: Final = (_KINDS[WebhookTest].type, _KINDS[EventsPurged].type)
+TYPES_FOR_ONE_ENDPOINT: Final = tuple(kind.type for kind in EVENT_KINDS.values() if not kind.in_feed)
 """Types that an endpoint receives whatever types it chose: they are about itself."""
 
 
 def type_of(event: Event) -> str:
     """Return the type that an event is delivered under, such as `campaign.completed`."""
-    name = _KINDS[type(event)].type
+    name = EVENT_KINDS[type(event)].type
     return name + event.change if isinstance(event, CampaignStatusChanged) else name
 
 
 def key_of(event: Event) -> str:
     """Return what an event is about; an endpoint gets the events of one key one after the other."""
-    return _KINDS[type(event)].key(event)
+    return EVENT_KINDS[type(event)].key(event)
 
 
 def body_of(event: Event, payload: WebhookPayload, content: EventContent = _NO_CONTENT) -> bytes:
@@ -141,7 +70,7 @@ def body_of(event: Event, payload: WebhookPayload, content: EventContent = _NO_C
             of its text is; `truncated` in its data is true then.
     """
     data = document_of(event, *_HEAD)
-    data |= {name: getattr(content, name) for name in _KINDS[type(event)].content}
+    data |= {name: getattr(content, name) for name in EVENT_KINDS[type(event)].content}
     if payload == "thin":
         data = {name: value for name, value in data.items() if name not in _FULL_ONLY}
     body = {"type": type_of(event), "timestamp": to_json(event.at), "data": data}

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from outreach.models.events import Event
+from outreach.models.webhook import WebhookPayload
 from outreach.serialization.webhook_bodies import (
     DELIVERED,
     WEBHOOK_TYPES,
-    WebhookPayload,
     body_of,
     type_of,
 )

@@ -21,12 +21,12 @@ from outreach.models.events import (
     WebhookTest,
 )
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus, TrailRule
+from outreach.models.webhook import WebhookPayload
 from outreach.serialization.webhook_bodies import (
     DELIVERED,
     MAX_BODY_BYTES,
     WEBHOOK_TYPES,
     EventContent,
-    WebhookPayload,
     body_of,
     key_of,
     type_of,

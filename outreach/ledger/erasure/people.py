@@ -15,10 +15,10 @@ from outreach.ledger.campaigns.transitions import complete_if_done
 from outreach.ledger.common import campaign_of, record_audit
 from outreach.models.archive import PurgeResult
 from outreach.models.campaign import Recipient
+from outreach.models.events import contact_key
 from outreach.models.states import RecipientStatus, TrailRule
 from outreach.models.unsubscribe import HELD, KEYWORD
 from outreach.rules.settlement import ended_recipient, expire_receipt_wait
-from outreach.serialization.webhook_bodies import contact_key
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.erasures import PersonRows
 

@@ -13,20 +13,7 @@ import attrs
 from outreach.errors import Problem
 from outreach.models.base import CARRIERS, Channel
 from outreach.models.campaign import Campaign, CampaignUpdate, Recipient, RecipientCount
-from outreach.models.events import (
-    CallEnded,
-    CampaignStatusChanged,
-    ContactHeld,
-    Event,
-    MessageReceived,
-    MessageStatusChanged,
-    OptedIn,
-    OptedOut,
-    RecipientEnded,
-    ScheduleRan,
-    ScheduleSkipped,
-    WebhookDisabled,
-)
+from outreach.models.events import EVENT_KINDS, Event
 from outreach.models.fields import OneOf
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import (
@@ -216,22 +203,7 @@ def _name(kind: type[Event]) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
-EVENT_TYPES: Final[Mapping[str, type[Event]]] = {
-    _name(kind): kind
-    for kind in (
-        CampaignStatusChanged,
-        RecipientEnded,
-        CallEnded,
-        MessageStatusChanged,
-        MessageReceived,
-        OptedOut,
-        OptedIn,
-        ContactHeld,
-        ScheduleRan,
-        ScheduleSkipped,
-        WebhookDisabled,
-    )
-}
+EVENT_TYPES: Final[Mapping[str, type[Event]]] = {_name(one): one for one, kind in EVENT_KINDS.items() if kind.in_feed}
 """The classes of events by their names in JSON."""
 
 
