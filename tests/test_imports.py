@@ -95,14 +95,21 @@ def test_an_engine_that_dispatches_imports_its_services_as_it_is_opened(dispatch
     assert (services & modules) == (services if dispatch else set())
 
 
-@pytest.mark.parametrize("package", ["outreach", "outreach.models", "outreach.http", "outreach.server_support"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        *("outreach", "outreach.models", "outreach.protocols", "outreach.http", "outreach.server_support"),
+        *("outreach_server", "outreach_server.console"),
+    ],
+)
 def test_every_public_name_is_found_where_type_checkers_find_it(package: str) -> None:
     """The imports that they read, the names that are imported when they are used, and `__all__` are the same."""
     module = import_module(package)
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8")).body
     read, *_ = [node for node in tree if isinstance(node, ast.If)]
+    root = "outreach." if package.partition(".")[0] == "outreach" else f"{package}."
     expected = {
-        name.name: str(node.module).removeprefix("outreach.")
+        name.name: str(node.module).removeprefix(root)
         for node in read.body
         if isinstance(node, ast.ImportFrom)
         for name in node.names
