@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from outreach.services.context import Later, method_of
+from outreach.services.context import Later, method_of, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,6 +79,17 @@ class Campaigns:
         self._pool_of = pool_of
         self._analyser = analyser
 
+    _audience = part_of(AudienceCounting)
+    _changes = part_of(CampaignChanges)
+    _deletion = part_of(CampaignDeletion)
+    _recipients = part_of(CampaignRecipients)
+    _blockers = part_of(CampaignBlockers)
+    _live = part_of(LiveCampaigns)
+    _forecast = part_of(CampaignForecast)
+    _results = part_of(CampaignResults)
+    _reports = part_of(CampaignReports)
+    _exports = part_of(CampaignExports)
+
     @cached_property
     def _creation(self) -> CampaignCreation:
         return self._find_creation()
@@ -92,24 +103,8 @@ class Campaigns:
         return CampaignAdditions(self._context, self._creation)
 
     @cached_property
-    def _audience(self) -> AudienceCounting:
-        return AudienceCounting(self._context)
-
-    @cached_property
     def _moves(self) -> CampaignMoves:
         return CampaignMoves(self._context, self._vault, price=lambda *place: self._approvals.price(*place))
-
-    @cached_property
-    def _changes(self) -> CampaignChanges:
-        return CampaignChanges(self._context)
-
-    @cached_property
-    def _deletion(self) -> CampaignDeletion:
-        return CampaignDeletion(self._context)
-
-    @cached_property
-    def _recipients(self) -> CampaignRecipients:
-        return CampaignRecipients(self._context)
 
     @cached_property
     def _recovery(self) -> CampaignRecovery:
@@ -118,18 +113,6 @@ class Campaigns:
     @cached_property
     def _sent_lists(self) -> CampaignSentLists:
         return CampaignSentLists(self._context, self._pool_of)
-
-    @cached_property
-    def _blockers(self) -> CampaignBlockers:
-        return CampaignBlockers(self._context)
-
-    @cached_property
-    def _live(self) -> LiveCampaigns:
-        return LiveCampaigns(self._context)
-
-    @cached_property
-    def _forecast(self) -> CampaignForecast:
-        return CampaignForecast(self._context)
 
     @cached_property
     def _clock(self) -> CampaignClock:
@@ -148,18 +131,6 @@ class Campaigns:
     @cached_property
     def _approvals(self) -> CampaignApprovals:
         return CampaignApprovals(self._context, preflight=self._preflight.preflight, forecast=self._forecast.forecast)
-
-    @cached_property
-    def _results(self) -> CampaignResults:
-        return CampaignResults(self._context)
-
-    @cached_property
-    def _reports(self) -> CampaignReports:
-        return CampaignReports(self._context)
-
-    @cached_property
-    def _exports(self) -> CampaignExports:
-        return CampaignExports(self._context)
 
     @cached_property
     def _schedule_runs(self) -> ScheduleRuns:

@@ -470,6 +470,15 @@ class Later:
         return getattr(import_module(self._module), self._name)
 
 
+def part_of(make: Callable[[ServiceContext], A]) -> cached_property[A]:
+    """Make an attribute of a service that holds a part, made of the service's context when it is first used.
+
+    Args:
+        make: The part's class, which at run time is `Later`.
+    """
+    return cached_property(lambda service: make(service._context))
+
+
 class _MethodOfPart:
     """A method that calls a part's."""
 
