@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         ContactedMeanwhile,
         ListedContacts,
     )
+    from outreach.models.settings import DEFAULT_CONCURRENCY as DEFAULT_CONCURRENCY
     from outreach.models.states import operator_actions as operator_actions
     from outreach.rules.column_names import (
         LAST_NAMES_BESIDE as LAST_NAMES_BESIDE,
@@ -163,6 +164,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "ledger.settling.callback_checks": "token_of",
             "models.fields": "ListOf Model Option bounded_fields fields_of",
             "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
+            "models.settings": "DEFAULT_CONCURRENCY",
             "models.states": "operator_actions",
             "rules.column_names": (
                 "LAST_NAMES_BESIDE NAMES NUMBERS REPLACED VARIABLES_TOO Field bare_phone_name decoded_once "

@@ -12,6 +12,7 @@ from outreach import (
     CampaignUpdate,
     Conflict,
     InvalidRequest,
+    NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
@@ -21,6 +22,7 @@ from outreach.errors import CannotStart
 from outreach.ledger.campaigns.transitions import move
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
+from outreach.models.fields import fields_of
 from outreach.models.settings import SmsSettingsUpdate
 from outreach.models.states import CampaignAction, DispatchState, MessageStatus, TrailRule
 from outreach.protocols.storage import Storage
@@ -188,7 +190,7 @@ async def test_a_campaign_that_has_ended_cannot_be_changed(writing: Outreach, st
 
 
 async def test_the_calls_at_a_time_are_those_of_the_hours(writing: Outreach, storage: Storage) -> None:
-    """Both tell one number; messages have none."""
+    """Both tell one number."""
     agent = make_agent()
     campaign = make_call_campaign(
         status=S.ACTIVE, started_at=NOW, agent_id=agent.id, business_hours=make_business_hours(), variable_names=()
@@ -203,9 +205,24 @@ async def test_the_calls_at_a_time_are_those_of_the_hours(writing: Outreach, sto
     assert updated.batch_concurrency == 3
     assert updated.business_hours is not None
     assert updated.business_hours.batch_concurrency == 3
-    sms = await given(storage, S.READY)
-    with pytest.raises(InvalidRequest):
-        await writing.campaigns.update(THIS_WORKSPACE, sms.id, CampaignUpdate(batch_concurrency=3))
+
+
+@pytest.mark.parametrize(("own", "other"), [(NewSmsCampaign, NewCallCampaign), (NewCallCampaign, NewSmsCampaign)])
+async def test_a_field_of_the_other_channel_is_refused(
+    writing: Outreach, storage: Storage, own: type[Any], other: type[Any]
+) -> None:
+    """Each field of an update that a new campaign of the channel does not have."""
+    campaign = make_campaign() if own is NewSmsCampaign else make_call_campaign(agent_id=None)
+    await storage.write(lambda tx: publish(tx, campaign, pending(make_prepared())))
+    shared = fields_of(own).keys() & fields_of(other).keys()
+    foreign = (fields_of(CampaignUpdate).keys() & fields_of(other).keys()) - shared
+    assert len(foreign) > 3
+    values: dict[str, Any] = {"batch_concurrency": 3, "from_numbers": (), "rate_per_minute": 7}
+    for name in foreign:
+        change: Any = {name: True if fields_of(CampaignUpdate)[name].is_flag else values.get(name)}
+        with pytest.raises(InvalidRequest) as refused:
+            await writing.campaigns.update(THIS_WORKSPACE, campaign.id, CampaignUpdate(**change))
+        assert [one.path for one in refused.value.details] == [name]
 
 
 async def test_what_waits_for_its_slot_gets_the_new_text_too(open_storage: OpenStorage) -> None:

@@ -14,7 +14,8 @@ from outreach.ledger.campaigns.ended_approvals import take_start_back
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit, require_revision
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.ledger.schedules import note_new_holidays
-from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
+from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign, schedule_problems
+from outreach.models.fields import fields_of
 from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.rules.holidays import extend_calendar
@@ -27,15 +28,8 @@ from outreach.storage.unit_of_work import Transaction
 
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _HOURS: Final = frozenset({"business_hours", "holidays"})
-_SMS_FIELDS: Final = frozenset(
-    {
-        *("body", "message_source", "flow_id", "carrier", "from_number", "from_numbers", "rate_per_minute"),
-        "replace_characters",
-    }
-)
 _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
 """The fields that decide how many segments a text takes."""
-_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency", "cli_group", "retry_voicemail"})
 
 _SETTLED_BY_THE_START: Final = {
     "carrier": "its carrier",
@@ -311,13 +305,8 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         given["message_source"] = "custom"
     if flow_id is not None:
         given["message_source"] = "flow"
-    if "scheduled_start_at" in given:
-        given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "cli_group" in given:
-        numbers = tuple(given["cli_group"] or ()) or None
-        given |= {"cli_group": numbers, "cli_mode": "group" if numbers else "default"}
-    foreign = _CALL_FIELDS if before.channel == "sms" else _SMS_FIELDS
-    wrong = sorted(foreign & given.keys())
+    applicable = fields_of(NewSmsCampaign if before.channel == "sms" else NewCallCampaign)
+    wrong = sorted(given.keys() - applicable.keys())
     if wrong:
         raise InvalidRequest(
             details=[
@@ -325,6 +314,11 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
                 for name in wrong
             ]
         )
+    if "scheduled_start_at" in given:
+        given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
+    if "cli_group" in given:
+        numbers = tuple(given["cli_group"] or ()) or None
+        given |= {"cli_group": numbers, "cli_mode": "group" if numbers else "default"}
     if "from_number" in given or "from_numbers" in given:
         first = given.get("from_number", before.from_number)
         given |= pool_fields(first, given.get("from_numbers", ()))

@@ -11,19 +11,23 @@ import click
 
 from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
 from outreach.models import CallerIdAllocation, CarrierName, Channel
-from outreach.server_support import fields_of, prepare_recipient
+from outreach.server_support import DEFAULT_CONCURRENCY, fields_of, prepare_recipient
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.durations import UTC_NAME
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, METADATA, TRUNK, OneOf, integer_of, text_of
 from outreach_server.hours import Opening
 
-CONCURRENCY: Final = 10
-
-_SMS_ONLY: Final = {"message", "flow_id", "senders", "carrier", "rate", "replace_characters"}
-_CALLS_ONLY: Final = {
-    *("agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "retry_voicemail"),
-    "batch_concurrency",
+_FIELDS: Final = {
+    "message": "body",
+    "senders": "from_number",
+    "rate": "rate_per_minute",
+    "caller_ids": "cli_group",
+    "ivr": "ivr_enabled",
+    "call_screen": "call_screen_enabled",
 }
+"""The fields of a campaign that options with another name set."""
+
+_MODELS: Final[Mapping[Channel, type[Any]]] = {"sms": NewSmsCampaign, "call": NewCallCampaign}
 
 SENDERS: Final = click.option(
     "--from",
@@ -70,7 +74,7 @@ OPTIONS: Final = (
     click.option(
         "--batch-concurrency",
         type=integer_of(NewCallCampaign, "batch_concurrency"),
-        help=f"Calls: so many at a time; by default {CONCURRENCY}.",
+        help=f"Calls: so many at a time; by default {DEFAULT_CONCURRENCY}.",
     ),
     click.option("--stay-open", is_flag=True, help="Complete only once it is closed: campaigns add, campaigns close."),
     click.option(
@@ -93,7 +97,7 @@ OPTIONS: Final = (
 
 @attrs.frozen(kw_only=True)
 class CampaignOptions:
-    """The values of the options, with the options' names; one that is called as a field of the campaign sets it."""
+    """The values of the options, with the options' names; `_field_of` names the field of the campaign that one sets."""
 
     name: str
     channel: Channel
@@ -128,10 +132,11 @@ class CampaignOptions:
         Raises:
             click.UsageError: Options exclude or require each other.
         """
-        foreign = _SMS_ONLY if self.channel == "call" else _CALLS_ONLY
+        applicable, other = _MODELS[self.channel], _MODELS["sms" if self.channel == "call" else "call"]
+        foreign = fields_of(other).keys() - fields_of(applicable).keys()
         for param in ctx.command.params:
             named = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
-            if param.name in foreign and named:
+            if named and _field_of(param.name or "") in foreign:
                 raise click.UsageError(f"{param.opts[0]} does not apply to campaigns of channel {self.channel}.")
         if self.channel == "call" and self.agent_id is None:
             raise click.UsageError("A calling campaign needs an --agent.")
@@ -145,21 +150,18 @@ class CampaignOptions:
         """Return the campaign to create."""
         if self.channel == "call":
             return NewCallCampaign(
-                **self._named_alike(NewCallCampaign),
+                **self._fields(NewCallCampaign)
+                | {"cli_group": await caller_ids_of(engine, workspace, self.caller_ids) or None},
                 **self._times(),
                 cli_mode="group" if self.caller_ids else "default",
-                cli_group=await caller_ids_of(engine, workspace, self.caller_ids) or None,
-                ivr_enabled=self.ivr,
-                call_screen_enabled=self.call_screen,
             )
         return NewSmsCampaign(
-            **self._named_alike(NewSmsCampaign)
+            **self._fields(NewSmsCampaign)
+            | {"from_number": None}
             | sender_fields(self.senders)
             | {"carrier": self.carrier or await carrier_of(engine, workspace, next(iter(self.senders), None))},
             **self._times(),
             message_source="custom" if self.flow_id is None else "flow",
-            body=self.message,
-            rate_per_minute=self.rate,
         )
 
     @property
@@ -167,9 +169,10 @@ class CampaignOptions:
         """The zone of the campaign's times."""
         return self.timezone or UTC_NAME
 
-    def _named_alike(self, model: type[Any]) -> dict[str, Any]:
-        """Return the values of those options that are called as a field of the model."""
-        return {name: getattr(self, name) for name in fields_of(model) if hasattr(self, name)}
+    def _fields(self, model: type[Any]) -> dict[str, Any]:
+        """Return the values of those options that set a field of the model, by field."""
+        given = {_field_of(option): value for option, value in attrs.asdict(self, recurse=False).items()}
+        return {field: given[field] for field in fields_of(model) if field in given}
 
     def _times(self) -> dict[str, Any]:
         schedule = read_schedule(self.schedule_at, self.expires_at, self.zone)
@@ -182,7 +185,11 @@ class CampaignOptions:
         }
 
     def _hours(self) -> BusinessHours | None:
-        return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
+        return business_hours(self.hours, self.timezone, self.batch_concurrency or DEFAULT_CONCURRENCY)
+
+
+def _field_of(option: str) -> str:
+    return _FIELDS.get(option, option)
 
 
 def sender_fields(senders: Sequence[str]) -> dict[str, Any]:
