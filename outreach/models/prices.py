@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from outreach.models.fields import ListOf, Model, Refused, ruled, sized
+from outreach.errors import Problem
+from outreach.models.fields import ListOf, Model, Refused, Text, ruled, sized
 
 PriceKind = Literal["sms", "call"]
 
@@ -22,6 +23,7 @@ _PLACES: Final = {
 """The decimals of currencies by ISO 4217, where these are not two."""
 
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
+_COUNTRY: Final = re.compile(r"[A-Z]{2}")
 MAX_PRICES: Final = 2000
 _MAX_AMOUNT: Final = Decimal(1000)
 _MAX_DECIMALS: Final = 6
@@ -43,6 +45,44 @@ def _amount(value: Any) -> Decimal:
     return value
 
 
+def unknown_country(written: str) -> Refused:
+    """Return the refusal of a text that is no country; it names those that the text may mean."""
+    from outreach.core.meant import did_you_mean, regions_like
+
+    return Refused(f"must be a country's two capital letters, such as US{did_you_mean(regions_like(written))}")
+
+
+@attrs.frozen
+class _Country(Text):
+    """Two capital letters."""
+
+    def __call__(self, value: Any) -> str:
+        """Return the letters."""
+        if isinstance(value, str) and not _COUNTRY.fullmatch(value):
+            raise unknown_country(value)
+        return Text.__call__(self, value)
+
+
+@attrs.frozen
+class _Prices(ListOf):
+    """Prices, each for another kind, provider and country."""
+
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        """Return the prices; the refusal names each that is for the same as an earlier one."""
+        prices = ListOf.__call__(self, value)
+        seen: set[tuple[str, str | None, str | None]] = set()
+        details: list[Problem] = []
+        for index, price in enumerate(prices):
+            key = (price.kind, price.provider, price.country)
+            if key in seen:
+                message = "is for the same kind, provider and country as an earlier one"
+                details.append(Problem(path=f"[{index}]", message=message))
+            seen.add(key)
+        if details:
+            raise Refused.at(details)
+        return prices
+
+
 @attrs.frozen(kw_only=True)
 class Price:
     """One price: of an SMS segment, or of a minute of a call.
@@ -56,7 +96,7 @@ class Price:
     kind: PriceKind
     amount: Decimal = ruled(_amount)
     provider: str | None = sized(0, 100, default=None)
-    country: str | None = sized(0, 100, default=None)
+    country: str | None = ruled(_Country(pattern=_COUNTRY), default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +111,7 @@ class PriceTable:
     """
 
     currency: str = ruled(_currency)
-    prices: tuple[Price, ...] = ruled(ListOf(Model(Price), 1, MAX_PRICES))
+    prices: tuple[Price, ...] = ruled(_Prices(Model(Price), 1, MAX_PRICES))
 
 
 @attrs.frozen(kw_only=True)

@@ -331,21 +331,29 @@ async def test_prices_are_checked(engine: Outreach, workspace: Workspace) -> Non
         Price(kind="sms", amount=Decimal("NaN"), country="US"),
         Price(kind="sms", amount=Decimal("0.0000001"), country="CA"),
         Price(kind="call", amount=1.5, country="US"),  # type: ignore[arg-type]
+        Price(kind="sms", amount=Decimal(1), country="us"),
+        Price(kind="sms", amount=Decimal(1), country="Switzerland"),
     )
     with pytest.raises(InvalidRequest) as refused:
         await engine.prices.update(workspace.id, PriceTable(currency="dollars", prices=wrong))
     assert [one.path for one in refused.value.details] == [
-        *("currency", "prices[0].kind", *(f"prices[{place}].amount" for place in (1, 2, 3, 4)))
+        *("currency", "prices[0].kind", *(f"prices[{place}].amount" for place in (1, 2, 3, 4))),
+        *("prices[5].country", "prices[6].country"),
     ]
+    letters = "must be a country's two capital letters, such as US"
+    assert refused.value.details[-1].message == f"{letters}; did you mean CH?"
+    general = Price(kind="call", amount=Decimal(1))
+    with pytest.raises(InvalidRequest) as refused:
+        await engine.prices.update(workspace.id, PriceTable(currency="USD", prices=(general, general)))
+    assert [one.path for one in refused.value.details] == ["prices[1]"]
     strange = (
-        Price(kind="sms", amount=Decimal(1), country="Narnia"),
+        Price(kind="sms", amount=Decimal(1), country="ZZ"),
         Price(kind="sms", amount=Decimal(1), provider="pigeon"),
-        Price(kind="call", amount=Decimal(1)),
-        Price(kind="call", amount=Decimal(2)),
     )
     with pytest.raises(InvalidRequest) as refused:
         await engine.prices.update(workspace.id, PriceTable(currency="USD", prices=strange))
-    assert [one.path for one in refused.value.details] == ["prices[0].country", "prices[1].provider", "prices[3]"]
+    assert [one.path for one in refused.value.details] == ["prices[0].country", "prices[1].provider"]
+    assert refused.value.details[0].message == letters
     with pytest.raises(InvalidRequest):
         await engine.prices.update(workspace.id, PriceTable(currency="USD", prices=()))
     assert await engine.prices.get(workspace.id) is None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from outreach.core.meant import did_you_mean, regions_like
-from outreach.errors import InvalidRequest, Problem
+from outreach.errors import InvalidRequest
 from outreach.ledger.common import record_audit, workspace_of
-from outreach.models.fields import OneOf, problems_of, refusals
-from outreach.models.prices import PriceTable
+from outreach.models.fields import OneOf, problems_of, refusals, within
+from outreach.models.prices import PriceTable, unknown_country
 from outreach.providers.registry import Adapters
 from outreach.rules.numbering import is_region
 from outreach.services.context import ServiceContext, check_kind
@@ -67,19 +66,12 @@ def _check(table: PriceTable, adapters: Adapters) -> None:
     details = problems_of(table)
     if details:
         raise InvalidRequest(details=details)
-    seen: set[tuple[str, str | None, str | None]] = set()
     for index, price in enumerate(table.prices):
         path = f"prices[{index}]"
         if price.provider is not None:
             names = (*adapters.names("carrier" if price.kind == "sms" else "voice"), "simulator")
             details += refusals(f"{path}.provider", price.provider, OneOf(names))
         if price.country is not None and not is_region(price.country):
-            meant = did_you_mean(regions_like(price.country))
-            message = f"must be a country's two capital letters, such as US{meant}"
-            details.append(Problem(path=f"{path}.country", message=message))
-        key = (price.kind, price.provider, price.country)
-        if key in seen:
-            details.append(Problem(path=path, message="is for the same kind, provider and country as an earlier one"))
-        seen.add(key)
+            details += within(f"{path}.country", unknown_country(price.country).details)
     if details:
         raise InvalidRequest(details=details)
