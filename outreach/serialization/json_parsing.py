@@ -18,9 +18,9 @@ from typing import Any, Final, NoReturn
 import attrs
 import orjson
 
-from outreach.core.clock import is_contact_zone
 from outreach.errors import InvalidRequest
-from outreach.models.campaign import MAX_EXTERNAL_ID, PreparedRecipient
+from outreach.models.campaign import NewRecipient, PreparedRecipient, own_zone
+from outreach.models.fields import bounds_of, refusals
 from outreach.models.metadata import MAX_DEPTH
 from outreach.rules.phones import normalise
 from outreach.rules.segments import RawNumber, composed_json, composed_or_none
@@ -127,6 +127,7 @@ _MINUS_ZERO: Final = re.compile(rb"-0(?<=[\s:,\[]-0)[\s,\]}]")
 _NUL: Final = rb"\u0000"
 _ESCAPE: Final = rb"\u"
 _COLON: Final = rb"\u003"
+_SHORTEST_ID, _LONGEST_ID = bounds_of(NewRecipient, "external_id")
 _NO_VARIABLES: Final[dict[str, Any]] = {}
 
 
@@ -201,9 +202,9 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
         or not set(map(type, chain.from_iterable(texts))) <= _TEXT_OR_NULL
         or set(map(type, variables)) != _OBJECT
         or not set(map(type, external_ids)) <= _TEXT_OR_NULL
-        or not all(one is None or 0 < len(one) <= MAX_EXTERNAL_ID for one in external_ids)
+        or not all(one is None or _SHORTEST_ID <= len(one) <= _LONGEST_ID for one in external_ids)
         or not set(map(type, time_zones)) <= _TEXT_OR_NULL
-        or not all(one is None or is_contact_zone(one) for one in {*time_zones})
+        or any(one is not None and refusals("", one, own_zone) for one in {*time_zones})
         or not _are_exact(chain.from_iterable(map(dict.values, variables)))
     ):
         return None

@@ -139,6 +139,11 @@ async def test_contacts_may_be_mappings(engine: Outreach) -> None:
         ([{1: "x", "phone_number": "1"}], ["recipients[0].1"], "is not a field"),
         ([NewRecipient(phone_number=NUMBER)], ["recipients[0].phone_number"], "must be a text, not int"),
         ([NewRecipient(phone_number="1", email=NUMBER)], ["recipients[0].email"], "must be a text, not int"),
+        (
+            [NewRecipient(phone_number="1", external_id="x" * 256)],
+            ["recipients[0].external_id"],
+            "must have 1 to 255 characters, has 256",
+        ),
         (["+14155550101"], ["recipients[0]"], "must be an outreach.NewRecipient"),
         ([NUMBER], ["recipients[0]"], "not int"),
         ([["+14155550101"]], ["recipients[0]"], "not list"),
