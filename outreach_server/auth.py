@@ -12,9 +12,10 @@ from typing import Final
 from starlette.requests import Request
 
 from outreach import ConfigError, NotFound, Workspace, WorkspaceStatus
-from outreach.errors import InsufficientScope, RateLimited, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
+from outreach.errors import InsufficientScope, RateLimited, Unauthorized, WorkspaceUnavailable
 from outreach.http import RateLimitState
 from outreach.models import API_SCOPES, ApiAccess, ApiScope
+from outreach.server_support import require_sms
 from outreach_server.context import Authenticate, Identity, Server, request_state_of, server_of
 
 _READ: Final[tuple[ApiScope, ...]] = ("read", "manage")
@@ -62,8 +63,8 @@ async def authenticate_request(request: Request, operation: str, *, sms_campaign
         RateLimited: The request limit is used up.
     """
     workspace = await check_access(request, operation)
-    if sms_campaigns and not workspace.sms_campaigns_enabled:
-        raise SmsCampaignsDisabled
+    if sms_campaigns:
+        require_sms(workspace.sms_campaigns_enabled)
     await _count_against_rate_limit(request, workspace)
     return workspace
 

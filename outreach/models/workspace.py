@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import attrs
 
+from outreach.errors import SmsCampaignsDisabled
 from outreach.models.base import UNSET, Unset
 from outreach.models.fields import Checked, ListOf, Model, Refused, bounded, ruled, sized
 from outreach.models.settings import PlaceHours
@@ -79,6 +80,12 @@ class Workspace:
     approve_over_contacts: int | None = None
     approve_over_amount: int | None = None
     managers_export: bool = True
+
+
+def require_sms(enabled: bool) -> None:
+    """Raise `SmsCampaignsDisabled` if a workspace does not have SMS campaigns enabled."""
+    if not enabled:
+        raise SmsCampaignsDisabled
 
 
 @attrs.frozen(kw_only=True)

@@ -13,10 +13,9 @@ from typing import Any, Final
 import attrs
 
 from outreach import InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign
-from outreach.errors import SmsCampaignsDisabled
 from outreach.http import parse_json, read_audience, read_call_campaign, read_sms_campaign
 from outreach.models import LeaveOut, PreparedRecipient
-from outreach.server_support import prepare_recipient, read_simple_body
+from outreach.server_support import prepare_recipient, read_simple_body, require_sms
 
 CHUNK: Final = 2_500
 """Contacts in a chunk."""
@@ -81,8 +80,7 @@ def _read_campaign_body(data: Any, reading: ParseOptions) -> tuple[Head, Sequenc
         return read_audience(data)
     if reading.channel_from_body and _channel(data) == "call":
         return read_call_campaign(data, this_year=reading.this_year)
-    if not reading.sms_campaigns_enabled:
-        raise SmsCampaignsDisabled
+    require_sms(reading.sms_campaigns_enabled)
     return read_sms_campaign(data, this_year=reading.this_year, carriers=reading.carriers)
 
 

@@ -17,10 +17,11 @@ from outreach.models.audience import AudienceCounts, LeaveOut
 from outreach.models.campaign import Campaign, Counters, PreparedRecipient, RecipientsAdded
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
+from outreach.models.workspace import require_sms
 from outreach.serialization.documents import from_json, to_json
 from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import HashedContacts, RecipientSource, VariableNameCollector
-from outreach.services.campaigns.loading import CampaignCreation, require_sms
+from outreach.services.campaigns.loading import CampaignCreation
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.storage.unit_of_work import Transaction
@@ -220,7 +221,7 @@ class CampaignAdditions:
     def _campaign(self, tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:
         campaign = adding.growing_campaign(tx, workspace_id, campaign_id, now=self._context.now())
         if campaign.channel == "sms":
-            require_sms(workspace_of(tx, workspace_id))
+            require_sms(workspace_of(tx, workspace_id).sms_campaigns_enabled)
         return campaign
 
     def _wake(self, campaign: Campaign) -> None:

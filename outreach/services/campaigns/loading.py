@@ -13,7 +13,7 @@ import anyio
 import attrs
 import orjson
 
-from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
+from outreach.errors import InvalidRequest, NotFound, StorageError
 from outreach.ledger.campaigns import recipients as loading
 from outreach.ledger.campaigns.recipients import SeenNumbers
 from outreach.ledger.campaigns.transitions import find_text_warnings, missing_setup, setup_status, unknown_placeholders
@@ -30,7 +30,7 @@ from outreach.models.campaign import (
 from outreach.models.settings import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey, LastingKey
-from outreach.models.workspace import Workspace
+from outreach.models.workspace import require_sms
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.segments import composed, composed_or_none
 from outreach.serialization.documents import from_json, to_json
@@ -429,7 +429,7 @@ class CampaignCreation:
             )
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, tx: Transaction) -> Campaign:
-        require_sms(workspace_of(tx, workspace_id))
+        require_sms(workspace_of(tx, workspace_id).sms_campaigns_enabled)
         if new.flow_id is not None:
             _require_flow(tx, workspace_id, new.flow_id)
         concurrency = new.business_hours.batch_concurrency if new.business_hours else DEFAULT_CONCURRENCY
@@ -513,12 +513,6 @@ def pool_fields(from_number: str | None, from_numbers: Sequence[str]) -> Mapping
     """Return the stored fields of a campaign's senders: a pool of one number is that number, a blank one is none."""
     pool = tuple(from_numbers) or ((from_number,) if from_number and from_number.strip() else ())
     return {"from_number": pool[0] if pool else None, "from_numbers": pool if len(pool) > 1 else ()}
-
-
-def require_sms(workspace: Workspace) -> None:
-    """Raise `SmsCampaignsDisabled` if a workspace does not have SMS campaigns enabled."""
-    if not workspace.sms_campaigns_enabled:
-        raise SmsCampaignsDisabled
 
 
 def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:
