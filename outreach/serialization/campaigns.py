@@ -60,8 +60,12 @@ CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "c
 UPDATE_NAMES: Final = SMS_NAMES | {"cli_group": CALL_NAMES["cli_group"]}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
-# Lists have columns of ZIP codes and states; the interface has neither.
-_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables}, without=("zip_code", "state"))
+RECIPIENT_FIELDS: Final = (
+    *("phone_number", "first_name", "last_name", "email", "company", "custom_variables", "external_id", "time_zone"),
+)
+"""The fields of a contact in JSON; the files of lists have more."""
+
+_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables}, only=RECIPIENT_FIELDS)
 
 _read_cli_entry = make_request_converter(
     CallerIdAllocation, {"phone": _E164}, renamed={"number_id": "phoneNumberId", "phone": "phoneE164"}

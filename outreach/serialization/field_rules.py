@@ -48,7 +48,7 @@ def make_request_converter(
     closed: str | None = None,
     never_null: Collection[str] = (),
     ignored: Callable[[Mapping[str, Any]], Collection[str]] = lambda _: (),
-    without: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> Callable[[Any], T]:
     """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
@@ -59,10 +59,10 @@ def make_request_converter(
         closed: What to call the object in the error about an unknown field; None to ignore such fields.
         never_null: Fields that may be None in the class, but not null in JSON.
         ignored: Returns the names of fields that mean nothing beside the values of the others.
-        without: Fields of the class that a JSON object does not have.
+        only: The fields of the class that a JSON object has; None for all.
     """
     rules, names = rules or {}, renamed or {}
-    fields = {name: field for name, field in fields_of(cls).items() if name not in without}
+    fields = {name: field for name, field in fields_of(cls).items() if only is None or name in only}
     if not rules.keys() <= fields.keys():
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
     readers: dict[str, tuple[str, FieldRule]] = {}

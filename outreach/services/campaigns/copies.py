@@ -41,6 +41,9 @@ _BATCH: Final = 500
 _MAX_NAME: Final = 100
 _SPOKEN_TO: Final = frozenset({"positive", "negative"})
 _NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "scheduled_expires_at", "external_id"})
+_KEPT: Final = tuple(name for name in attrs.fields_dict(NewRecipient) if name in attrs.fields_dict(Recipient))
+"""The fields of a supplied contact that a stored one has as they are."""
+
 _ENDED: Final = tuple(status.value for status in RecipientStatus if status not in OPEN_RECIPIENT_STATUSES)
 
 
@@ -403,8 +406,7 @@ def _was_reached(tx: Transaction, campaign: Campaign, position: int) -> bool:
 
 
 def _contact(recipient: Recipient, *, keeps_caller: bool) -> NewRecipient | PreparedRecipient:
-    names = (field.name for field in attrs.fields(NewRecipient) if field.name not in {"zip_code", "state"})
-    given: dict[str, Any] = {name: getattr(recipient, name) for name in names}
+    given: dict[str, Any] = {name: getattr(recipient, name) for name in _KEPT}
     if recipient.us_place is not None:
         given |= as_address(recipient.us_place)
     # What was read in the workspace's region then is the same number now.
