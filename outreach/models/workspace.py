@@ -30,17 +30,19 @@ DEFAULT_SCOPES: Final[tuple[ApiScope, ...]] = ("send",)
 MAX_PLACES: Final = 300
 """Countries and states with hours of their own."""
 
-_PLACES: Final = ListOf(Model(PlaceHours), maximum=MAX_PLACES)
 
+@attrs.frozen
+class _HoursOfPlaces(ListOf):
+    """Hours of places, with each place once."""
 
-def _hours_of_places(value: Any) -> tuple[PlaceHours, ...]:
-    """Return hours of places, with each place once."""
-    found = _PLACES(value)
-    places = [one.place for one in found]
-    for index, place in enumerate(places):
-        if place in places[:index]:
-            raise Refused(f"is {place} again: name each place once", f"[{index}].place")
-    return found
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        """Return the hours."""
+        found = ListOf.__call__(self, value)
+        places = [one.place for one in found]
+        for index, place in enumerate(places):
+            if place in places[:index]:
+                raise Refused(f"is {place} again: name each place once", f"[{index}].place")
+        return found
 
 
 @attrs.frozen(kw_only=True)
@@ -119,7 +121,7 @@ class NewWorkspace(Checked):
     frequency_cap: int | None = bounded(1, 1000, default=None)
     retention_days: int | None = bounded(1, 36_500, default=None)
     skip_unreachable: bool = False
-    narrower_hours: Sequence[PlaceHours] = ruled(_hours_of_places, default=())
+    narrower_hours: Sequence[PlaceHours] = ruled(_HoursOfPlaces(Model(PlaceHours), maximum=MAX_PLACES), default=())
     approve_over_contacts: int | None = bounded(0, 1_000_000_000, default=None)
     approve_over_amount: int | None = bounded(0, 1_000_000_000, default=None)
     managers_export: bool = True

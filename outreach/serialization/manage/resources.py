@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import attrs
 
@@ -38,7 +38,7 @@ from outreach.models.settings import (
     SmsSettings,
 )
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
-from outreach.models.workspace import MAX_PLACES, Workspace
+from outreach.models.workspace import MAX_PLACES, NewWorkspace, Workspace
 from outreach.serialization.business_hours import read_schedule
 from outreach.serialization.campaigns import write_sms_settings
 from outreach.serialization.documents import chosen_fields, document_of
@@ -113,6 +113,8 @@ class NarrowerHours:
     Attributes:
         narrower_hours: All of them.
     """
+
+    _rules_from: ClassVar = (NewWorkspace,)
 
     narrower_hours: Sequence[PlaceHours]
 
