@@ -101,14 +101,18 @@ class ProviderFailure:
         reason: Failure class, or why it was deferred or is unknown.
         error_code: The provider's own code or reason, unchanged; None if none.
         error_message: The provider's own words; None if none.
-        explanation: What that means and what to do; None if unknown.
+        meaning: What that means, a sentence or two; None if unknown.
+        advice: What to do about it, a sentence or two; None if unknown.
+        source: URL of the provider's page of codes; None if only the failure class is explained.
     """
 
     provider: str
     reason: str | None
     error_code: str | None
     error_message: str | None
-    explanation: Explanation | None
+    meaning: str | None = None
+    advice: str | None = None
+    source: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import attrs
 from cattrs import override
 
 from outreach.models.campaign_report import CallFigures, CampaignReport, FailureCount
 from outreach.models.prices import Cost
-from outreach.models.reports import Explanation, ProviderFailure
+from outreach.models.reports import ProviderFailure
 from outreach.serialization.documents import Document, chosen_fields, converter, document_of, register, to_json
 
-_EXPLANATION: Final = ("meaning", "advice", "source")
 _COST: Final = ("amount", "currency", "unpriced", "lines")
 
 
@@ -27,28 +27,13 @@ def read_campaign_report(written: Mapping[str, Any]) -> CampaignReport:
     return _reports.structure(written, CampaignReport)
 
 
-def write_provider_failure(failure: ProviderFailure) -> Document:
-    """Return a provider's code and words, what they mean and what to do."""
-    explanation = failure.explanation
-    return {
-        **document_of(failure, "explanation"),
-        "meaning": None if explanation is None else explanation.meaning,
-        "advice": None if explanation is None else explanation.advice,
-    }
-
-
 def _write_failure(one: FailureCount) -> Document:
-    explanation = one.failure.explanation
-    source = None if explanation is None else explanation.source
-    return {**write_provider_failure(one.failure), "source": source, "requests": one.requests}
+    return {**document_of(one.failure), "requests": one.requests}
 
 
 def _read_failure(written: Mapping[str, Any], _: object) -> FailureCount:
-    explained = None
-    if written["meaning"] is not None:
-        explained = Explanation(**{name: written[name] for name in _EXPLANATION})
-    fields = {name: written[name] for name in ("provider", "reason", "error_code", "error_message")}
-    return FailureCount(failure=ProviderFailure(**fields, explanation=explained), requests=written["requests"])
+    fields = {name: written[name] for name in attrs.fields_dict(ProviderFailure)}
+    return FailureCount(failure=ProviderFailure(**fields), requests=written["requests"])
 
 
 def _write_calls(calls: CallFigures) -> Document:

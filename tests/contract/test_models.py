@@ -175,7 +175,7 @@ HISTORY = ContactHistory(
 )
 BLOCKER = Problem(code="holidays", until=None, message="x")
 
-FAILURE = ProviderFailure(provider="p", reason=None, error_code=None, error_message=None, explanation=None)
+FAILURE = ProviderFailure(provider="p", reason=None, error_code=None, error_message=None)
 COPY = CampaignCreated(campaign=CAMPAIGN, opted_out_excluded=0)
 REPORT = CampaignReport(
     campaign_id="c", workspace_id="w", name="n", channel="sms", status=CampaignStatus.DRAFT, created_at=NOW,

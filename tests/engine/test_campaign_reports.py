@@ -95,7 +95,7 @@ async def test_every_figure_of_a_report_is_that_of_a_recount_and_of_the_export(
         (one.failure.provider, one.failure.reason, one.failure.error_code): one.requests for one in report.failures
     }
     assert found == causes
-    assert all(one.failure.explanation for one in report.failures)
+    assert all(one.failure.meaning for one in report.failures)
     assert report.replies == sum(len(one.replies) for one in contacts) > 0
     assert report.repliers == sum(bool(one.replies) for one in contacts)
     assert report.opt_outs == sum(one.opted_out_at is not None for one in contacts) > 0

@@ -233,7 +233,7 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
 
     from outreach.models import Cost, CostLine
     from outreach.models.campaign_report import CallFigures, FailureCount
-    from outreach.models.reports import Explanation, ProviderFailure
+    from outreach.models.reports import ProviderFailure
     from tests.serialization.test_report_page import REPORT
 
     failure = ProviderFailure(
@@ -241,7 +241,9 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
         reason="filtered",
         error_code="30034",
         error_message="x",
-        explanation=Explanation(meaning="m", advice="a", source="https://example.com/"),
+        meaning="m",
+        advice="a",
+        source="https://example.com/",
     )
     lines = (
         CostLine(kind="call", provider="vapi", country="US", quantity=3, price=Decimal("0.5"), amount=Decimal("1.50")),

@@ -207,9 +207,9 @@ def _failures(failures: Sequence[FailureCount]) -> str:
 
 def _failure(one: FailureCount) -> str:
     failure = one.failure
-    cause = failure.explanation.meaning if failure.explanation else failure.error_message or failure.reason or ""
+    cause = failure.meaning or failure.error_message or failure.reason or ""
     code = f" <code>{escape(failure.error_code)}</code>" if failure.error_code else ""
-    advice = failure.explanation.advice if failure.explanation else ""
+    advice = failure.advice or ""
     return (
         f"<tr><td class='number'>{one.requests:,}</td><td>{escape(failure.provider)}</td>"
         f"<td>{escape(cause)}{code}</td><td>{escape(advice)}</td></tr>"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from outreach.models.dispatch import ASSUMED_SENT, DispatchCount
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import DispatchState
@@ -27,5 +29,9 @@ def explained_failure(
     """Return a failure with its explanation; `unknown` is that of `leaves_acceptance_open`."""
     explanation = explain(provider=provider, code=code, reason=FAULT_WITHOUT_ANSWER if unknown else reason)
     return ProviderFailure(
-        provider=provider, reason=reason, error_code=code, error_message=error_message, explanation=explanation
+        provider=provider,
+        reason=reason,
+        error_code=code,
+        error_message=error_message,
+        **({} if explanation is None else attrs.asdict(explanation)),
     )

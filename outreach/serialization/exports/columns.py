@@ -15,7 +15,6 @@ from outreach.models.base import Channel
 from outreach.models.call import Call
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
-from outreach.models.reports import Explanation
 from outreach.rules.opening import load_zone
 from outreach.serialization.documents import json_text
 
@@ -39,10 +38,6 @@ def _last_request(contact: ExportedContact) -> Dispatch | None:
 
 def _last_call(contact: ExportedContact) -> Call | None:
     return contact.calls[-1] if contact.calls else None
-
-
-def _explanation(contact: ExportedContact) -> Explanation | None:
-    return None if contact.failure is None else contact.failure.explanation
 
 
 _RECIPIENT: Final = attrgetter("recipient")
@@ -70,7 +65,7 @@ _PROVIDER: Final[Mapping[str, _Column]] = {
     "provider_reason": _field_of(_FAILURE, "reason"),
     "error_code": _field_of(_FAILURE, "error_code"),
     "error_message": _field_of(_FAILURE, "error_message"),
-    "explanation": _field_of(_explanation, "meaning"),
+    "explanation": _field_of(_FAILURE, "meaning"),
 }
 _SMS: Final[Mapping[str, _Column]] = {
     "text": lambda contact: _lines(contact.texts),

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from outreach.models.campaign_report import ExportedContact
 from outreach.serialization.campaigns import write_call_details
-from outreach.serialization.documents import chosen_fields, to_json
+from outreach.serialization.documents import chosen_fields, document_of, to_json
 from outreach.serialization.exports.columns import CONTACT_FIELDS, Cell, Table
-from outreach.serialization.json_reports import write_provider_failure
 
 _PART_CHARACTERS: Final = 64 * 1024
 
@@ -43,7 +42,7 @@ def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
         "ended_at": to_json(recipient.ended_at),
         "texts": list(contact.texts),
         "segments": contact.segments,
-        "failure": None if contact.failure is None else write_provider_failure(contact.failure),
+        "failure": None if contact.failure is None else document_of(contact.failure, "source"),
         "requests": [chosen_fields(one, _REQUEST) for one in contact.dispatches],
         "calls": [write_call_details(one, contact.transcripts.get(one.id)) for one in contact.calls],
         "replies": to_json(contact.replies),

@@ -26,11 +26,18 @@ from outreach.models.states import (
 )
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
 from outreach.serialization.campaigns import UPDATE_NAMES, caller_ids, times_rules, write_campaign
-from outreach.serialization.documents import Document, document_of, to_json, write_blocker
+from outreach.serialization.documents import Document, chosen_fields, document_of, to_json, write_blocker
 from outreach.serialization.field_rules import make_request_converter, read_object, uuid, with_json_paths
 
 _WITH_FAILURE: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
 """The steps that a provider's failure belongs to."""
+
+_FAILURE_NAMES: Final = {
+    "error_code": "error_code",
+    "error_message": "error_message",
+    "meaning": "error_meaning",
+    "advice": "error_advice",
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -168,13 +175,9 @@ def write_history(
 
 def write_failure(failure: ProviderFailure | None) -> dict[str, Any]:
     """Return a provider's code and words, what they mean and what to do; each is null without a failure."""
-    explanation = None if failure is None else failure.explanation
-    return {
-        "error_code": None if failure is None else failure.error_code,
-        "error_message": None if failure is None else failure.error_message,
-        "error_meaning": None if explanation is None else explanation.meaning,
-        "error_advice": None if explanation is None else explanation.advice,
-    }
+    if failure is None:
+        return dict.fromkeys(_FAILURE_NAMES.values())
+    return chosen_fields(failure, tuple(_FAILURE_NAMES), renamed=_FAILURE_NAMES)
 
 
 def _why(status: str, reason: str | None, channel: Channel, campaign_status: CampaignStatus | None) -> str | None:

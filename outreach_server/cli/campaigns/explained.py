@@ -23,10 +23,7 @@ _WITH_FAILURE: Final = frozenset({"outcome", "reported", "call_ended"})
 
 def failure(item: ProviderFailure | None) -> Document:
     """Return a failure with its meaning and advice; every field is null without one."""
-    if item is None:
-        return dict.fromkeys(FIELDS)
-    explained = {name: getattr(item.explanation, name, None) for name in ("meaning", "advice", "source")}
-    return {"error_code": item.error_code, "error_message": item.error_message, **explained}
+    return {name: getattr(item, name, None) for name in FIELDS}
 
 
 def show_with(document: Document, item: ProviderFailure | None) -> None:

@@ -122,7 +122,7 @@ def _show(made: CampaignReport, out: Console) -> None:
                 one.requests,
                 one.failure.provider,
                 one.failure.error_code or one.failure.reason,
-                one.failure.explanation.meaning if one.failure.explanation else one.failure.error_message,
+                one.failure.meaning or one.failure.error_message,
             )
             for one in made.failures
         ]

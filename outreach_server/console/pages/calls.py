@@ -146,7 +146,7 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         called_by = reads.start(_agent_name(visit, call.agent_id))
     failure, transcript, agent = failed.result(), spoken.result(), called_by.result()
     campaign = None if of is None else of.result()
-    said = [] if failure is None else [failure.explanation.meaning if failure.explanation else failure.error_message]
+    said = [] if failure is None else [failure.meaning or failure.error_message]
     return visit.page(
         "call",
         title="One call",

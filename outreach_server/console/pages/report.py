@@ -281,11 +281,9 @@ def _causes(made: CampaignReport) -> Sequence[CauseView]:
         CauseView(
             requests=one.requests,
             provider=one.failure.provider,
-            cause=one.failure.explanation.meaning
-            if one.failure.explanation
-            else one.failure.error_message or (one.failure.reason or "").replace("_", " "),
+            cause=one.failure.meaning or one.failure.error_message or (one.failure.reason or "").replace("_", " "),
             code=one.failure.error_code or "",
-            advice=one.failure.explanation.advice if one.failure.explanation else "",
+            advice=one.failure.advice or "",
         )
         for one in made.failures[:_MOST_CAUSES]
     ]

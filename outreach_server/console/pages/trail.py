@@ -204,8 +204,8 @@ def _why(step: TrailStep, request: Dispatch | None, known: _Known) -> str:
         parts.append(words.plural(request.segments, "segment"))
     if step.what in {TrailStepKind.OUTCOME, TrailStepKind.REPORTED}:
         failure = known.failures.get(step.dispatch_id or "")
-        if failure is not None and failure.explanation is not None:
-            parts.append(failure.explanation.meaning)
+        if failure is not None and failure.meaning is not None:
+            parts.append(failure.meaning)
     if step.until is not None:
         name = "not before" if step.what is TrailStepKind.INTENT else "until"
         parts.append(f"{name} {known.clocks.moment(step.until, known.now, seconds=True)}")
