@@ -87,8 +87,6 @@ if TYPE_CHECKING:
         read_reply_settings_update as read_reply_settings_update,
         resource_bodies as resource_bodies,
         write_account as write_account,
-        write_call_settings as write_call_settings,
-        write_callback_check as write_callback_check,
         write_contact_hours as write_contact_hours,
         write_history_item as write_history_item,
         write_inbound_message as write_inbound_message,
@@ -101,7 +99,6 @@ if TYPE_CHECKING:
     from outreach.serialization.manage.schedules import (
         SCHEDULE_BODIES as SCHEDULE_BODIES,
         write_occurrence as write_occurrence,
-        write_planned_run as write_planned_run,
     )
     from outreach.serialization.manage.simulation import read_new_simulation as read_new_simulation
     from outreach.serialization.manage.uploads import (
@@ -117,14 +114,7 @@ if TYPE_CHECKING:
     )
     from outreach.serialization.planning import (
         read_price_table as read_price_table,
-        write_audience_clock as write_audience_clock,
-        write_campaign_now as write_campaign_now,
-        write_campaign_progress as write_campaign_progress,
-        write_forecast as write_forecast,
-        write_kept_forecast as write_kept_forecast,
-        write_preflight as write_preflight,
         write_price_table as write_price_table,
-        write_start_approval as write_start_approval,
     )
 
 
@@ -159,21 +149,18 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "write_follow_up"
             ),
             "serialization.manage.resources": (
-                "FLOW_BODIES DispatchDecision ResourceBodies number_bodies read_call_settings_update read_call_verdict "
-                "read_decision read_dispatch_decision read_erasure read_narrower_hours read_new_unsubscribes "
-                "read_recipient_skip read_reply_settings_update resource_bodies write_account write_call_settings "
-                "write_callback_check write_contact_hours write_history_item write_inbound_message write_managed_sms "
-                "write_reply_settings write_settings write_sms write_unsubscribe"
+                "FLOW_BODIES DispatchDecision ResourceBodies number_bodies read_call_settings_update "
+                "read_call_verdict read_decision read_dispatch_decision read_erasure read_narrower_hours "
+                "read_new_unsubscribes read_recipient_skip read_reply_settings_update resource_bodies write_account "
+                "write_contact_hours write_history_item write_inbound_message write_managed_sms write_reply_settings "
+                "write_settings write_sms write_unsubscribe"
             ),
-            "serialization.manage.schedules": "SCHEDULE_BODIES write_occurrence write_planned_run",
+            "serialization.manage.schedules": "SCHEDULE_BODIES write_occurrence",
             "serialization.manage.simulation": "read_new_simulation",
             "serialization.manage.uploads": "read_new_upload write_upload",
             "serialization.manage.webhooks": (
                 "WEBHOOK_BODIES read_webhook_replay read_webhook_rotation write_webhook_attempt write_webhook_progress"
             ),
-            "serialization.planning": (
-                "read_price_table write_audience_clock write_campaign_now write_campaign_progress write_forecast "
-                "write_kept_forecast write_preflight write_price_table write_start_approval"
-            ),
+            "serialization.planning": "read_price_table write_price_table",
         },
     )

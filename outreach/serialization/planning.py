@@ -6,52 +6,12 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from outreach.models.approval import StartApproval
-from outreach.models.clock import AudienceClock
 from outreach.models.fields import Refused, check_value, fields_of
-from outreach.models.forecast import Forecast, KeptForecast
-from outreach.models.live import CampaignNow, CampaignProgress
-from outreach.models.preflight import Preflight
 from outreach.models.prices import MAX_PRICES, Price, PriceTable
 from outreach.serialization.documents import document_of
 from outreach.serialization.field_rules import Array, make_request_converter, nested
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
-
-
-def write_preflight(preflight: Preflight) -> dict[str, Any]:
-    """Return a preflight with every field, under its name; amounts are texts, so that no place is lost."""
-    return document_of(preflight)
-
-
-def write_forecast(forecast: Forecast) -> dict[str, Any]:
-    """Return a forecast with every field, under its name."""
-    return document_of(forecast)
-
-
-def write_kept_forecast(forecast: KeptForecast) -> dict[str, Any]:
-    """Return a kept forecast with every field, under its name."""
-    return document_of(forecast)
-
-
-def write_audience_clock(found: AudienceClock) -> dict[str, Any]:
-    """Return how many contacts can be reached in which hour."""
-    return document_of(found)
-
-
-def write_start_approval(found: StartApproval) -> dict[str, Any]:
-    """Return whether a start needs approval, and the approval; the amount is a text, so that no place is lost."""
-    return document_of(found)
-
-
-def write_campaign_now(found: CampaignNow) -> dict[str, Any]:
-    """Return what a campaign waits for now."""
-    return document_of(found)
-
-
-def write_campaign_progress(found: CampaignProgress) -> dict[str, Any]:
-    """Return a campaign's requests by steps of time."""
-    return document_of(found)
 
 
 def write_price_table(table: PriceTable | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import anyio
 import attrs
 
 from outreach import Campaign, CampaignCreated, InvalidRequest, NewCallCampaign, NewSmsCampaign, Workspace
-from outreach.http import IdempotentRequest, document_of, in_json_names, write_preflight
+from outreach.http import IdempotentRequest, document_of, in_json_names
 from outreach.models import ForecastAssumptions, RecipientsAdded
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import Server
@@ -108,7 +108,7 @@ async def _check_list(server: Server, workspace: Workspace, wanted: ListRequest,
             preflight = await campaigns.preflight_new(
                 workspace.id, campaign, chunks, leave_out=wanted.leave_out, assumptions=ForecastAssumptions()
             )
-            checked["preflight"] = write_preflight(preflight)
+            checked["preflight"] = document_of(preflight)
             checked["audience"] = checked["preflight"]["audience"]
         elif wanted.leave_out is not None:
             counts = await campaigns.count_audience(workspace.id, chunks, leave_out=wanted.leave_out)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.account import Account, CallbackCheck
+from outreach.models.account import Account
 from outreach.models.base import CARRIERS
 from outreach.models.call import NewCallOutcome
 from outreach.models.campaign import RecipientSkip
@@ -139,11 +139,6 @@ def write_account(account: Account) -> dict[str, Any]:
     return document_of(account, "workspace_id")
 
 
-def write_callback_check(check: CallbackCheck) -> dict[str, Any]:
-    """Return the result of a test callback."""
-    return document_of(check)
-
-
 def write_managed_sms(message: Message) -> dict[str, Any]:
     """Return a single message as it is under /manage."""
     return document_of(message, "workspace_id", "send_until", "tries")
@@ -207,14 +202,9 @@ def write_settings(
     return {
         "workspace": document_of(workspace, "revision"),
         "sms": write_sms_settings(messages),
-        "calls": write_call_settings(calls),
+        "calls": document_of(calls),
         "replies": write_reply_settings(replies, texts),
     }
-
-
-def write_call_settings(settings: CallSettings) -> dict[str, Any]:
-    """Return the settings of calling campaigns."""
-    return document_of(settings)
 
 
 def write_reply_settings(settings: ReplySettings, texts: Sequence[ReplyText]) -> dict[str, Any]:

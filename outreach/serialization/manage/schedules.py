@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, Final
 
 from outreach.models.fields import FieldRule, Refused
-from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, PlannedRun, ScheduleUpdate, day
+from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, ScheduleUpdate, day
 from outreach.serialization.documents import document_of
 from outreach.serialization.field_rules import Array, make_request_converter, read_object, uuid
 from outreach.serialization.manage.resources import ResourceBodies
@@ -49,11 +49,6 @@ class _ScheduleBodies(ResourceBodies[NewSchedule, ScheduleUpdate]):
 SCHEDULE_BODIES: Final[ResourceBodies[NewSchedule, ScheduleUpdate]] = _ScheduleBodies(
     lambda data: read_object(_read_new, data), lambda data: read_object(_read_update, data)
 )
-
-
-def write_planned_run(run: PlannedRun) -> dict[str, Any]:
-    """Return a run that a schedule is going to have."""
-    return document_of(run)
 
 
 def write_occurrence(one: Occurrence) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from outreach.http import to_json, write_start_approval
+from outreach.http import document_of, to_json
 from outreach.models import Approval
 from outreach_server.cli.base import Command, actor, state, with_campaign
 from outreach_server.cli.output import echo_json, plural, show_or_say
@@ -25,7 +25,7 @@ def approval_(campaign_id: str) -> None:
     """Show whether people at the console need approval to start a campaign, and the approval that it has."""
     found = with_campaign(campaign_id, lambda engine, one: engine.campaigns.approval(one.workspace_id, one.id))
     if state().as_json:
-        echo_json(write_start_approval(found))
+        echo_json(document_of(found))
         return
     if found.reason is not None:
         click.echo(f"People need approval to start it: {_REASONS[found.reason]}.")

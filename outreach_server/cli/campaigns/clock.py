@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from outreach.http import write_audience_clock
+from outreach.http import document_of
 from outreach.reasons import LIMITS
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
@@ -22,7 +22,7 @@ def clock_(campaign_id: str) -> None:
     """Show how many contacts can be reached in each of the 24 hours from a campaign's start, or from now on."""
     found = with_campaign(campaign_id, lambda engine, one: engine.campaigns.clock(one.workspace_id, one.id))
     if state().as_json:
-        echo_json(write_audience_clock(found))
+        echo_json(document_of(found))
         return
     if not found.hours:
         note("The campaign has ended: nobody is to be reached.")

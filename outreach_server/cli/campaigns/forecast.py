@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from outreach import Campaign, Outreach
-from outreach.http import write_forecast, write_kept_forecast
+from outreach.http import document_of
 from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour, KeptForecast
 from outreach.reasons import LIMITS
 from outreach_server.cli import documents
@@ -53,7 +53,7 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
 
     found, zone = with_campaign(campaign_id, work)
     if state().as_json:
-        echo_json(write_forecast(found))
+        echo_json(document_of(found))
         return
     out = console()
     for line in (*forecast_lines(found, zone), _assumptions(found)):
@@ -87,7 +87,7 @@ def forecasts_(campaign_id: str) -> None:
         for one in found
     ]
     if state().as_json:
-        echo_json([write_kept_forecast(one) for one in found])
+        echo_json([document_of(one) for one in found])
     elif rows:
         console().print(listing(rows, tuple(rows[0]), zone))
     else:

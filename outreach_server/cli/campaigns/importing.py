@@ -14,7 +14,7 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach, Workspace
-from outreach.http import to_json, write_preflight
+from outreach.http import document_of, to_json
 from outreach.models import ForecastAssumptions, LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
 from outreach.server_support import Field, holiday_parts
 from outreach_server.cli import documents, interruptions
@@ -311,7 +311,7 @@ class _Import(ListFiles):
         """Show what the import would do; raise the error that it would end with."""
         rejects, sms = self.rejects, found.channel == "sms"
         if state().as_json:
-            document = self._document({"dry_run": True, **write_preflight(found)}, sms=sms)
+            document = self._document({"dry_run": True, **document_of(found)}, sms=sms)
             echo_json_with(document, "rejected", rejects.items())
             if unsendable is not None:
                 raise unsendable

@@ -9,7 +9,7 @@ import attrs
 import click
 
 from outreach import Campaign, Outreach
-from outreach.http import write_campaign_now, write_campaign_progress
+from outreach.http import document_of
 from outreach.models import CampaignProgress
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.campaigns.times import with_offset
@@ -25,7 +25,7 @@ _FIGURES: Final = ("requests", "accepted", "delivered", "undelivered", "refused"
 def now_(campaign_id: str) -> None:
     """Say what a campaign does or waits for now, until when, and how many contacts that concerns."""
     found = with_campaign(campaign_id, lambda engine, one: engine.campaigns.now(one.workspace_id, one.id))
-    show_or_say(write_campaign_now(found), found.message)
+    show_or_say(document_of(found), found.message)
 
 
 @click.command("progress", cls=Command)
@@ -40,7 +40,7 @@ def progress_(campaign_id: str, since: datetime | None) -> None:
 
     found, zone = with_campaign(campaign_id, work)
     if state().as_json:
-        echo_json(write_campaign_progress(found))
+        echo_json(document_of(found))
         return
     rows = [{**attrs.asdict(one), "at": time_text(one.at, zone, seconds=False)} for one in found.points]
     if not rows:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from outreach import Campaign, Outreach
-from outreach.http import to_json, write_preflight
+from outreach.http import document_of, to_json
 from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_campaign
@@ -37,7 +37,7 @@ def preflight_(campaign_id: str, contact: str | None) -> None:
 def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> None:
     """Print a preflight, with times of a zone; with a contact, that contact alone."""
     if state().as_json:
-        echo_json(write_preflight(found))
+        echo_json(document_of(found))
         return
     if contact is not None:
         if not found.asked:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from outreach import Outreach
-from outreach.http import SCHEDULE_BODIES, write_occurrence, write_planned_run
+from outreach.http import SCHEDULE_BODIES, document_of, write_occurrence
 from outreach.models import NewSchedule, NewScheduleApproval, Schedule
 from outreach_server.cli.asking import confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
@@ -116,7 +116,7 @@ def _occurrences(workspace_id: str, schedule_id: str) -> None:
 
 def _next_runs(workspace_id: str, schedule_id: str) -> None:
     found = with_engine(lambda engine: engine.schedules.next_runs(workspace_id, schedule_id))
-    show_list([write_planned_run(one) for one in found], ("at", "day", "moved_from"), empty="It has no further run.")
+    show_list([document_of(one) for one in found], ("at", "day", "moved_from"), empty="It has no further run.")
 
 
 def _approve(workspace_id: str, schedule_id: str, most_contacts: int, most_amount: int | None) -> None:

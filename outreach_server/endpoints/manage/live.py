@@ -6,7 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach.http import write_campaign_now, write_campaign_progress
+from outreach.http import document_of
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.query import moment, read_query
 from outreach_server.context import server_of
@@ -21,7 +21,7 @@ class CampaignNow(HTTPEndpoint):
         """Return the rule that binds now, since and until when, for how many contacts, and a sentence."""
         workspace = await admit(request, "getCampaignNow")
         campaigns = server_of(request).engine.campaigns
-        return json_response(write_campaign_now(await campaigns.now(workspace.id, path_id(request, "campaign"))))
+        return json_response(document_of(await campaigns.now(workspace.id, path_id(request, "campaign"))))
 
 
 class CampaignProgress(HTTPEndpoint):
@@ -33,4 +33,4 @@ class CampaignProgress(HTTPEndpoint):
         query = read_query(request, since=moment)
         campaigns = server_of(request).engine.campaigns
         found = await campaigns.progress(workspace.id, path_id(request, "campaign"), since=query.get("since"))
-        return json_response(write_campaign_progress(found))
+        return json_response(document_of(found))

@@ -10,13 +10,9 @@ from starlette.responses import Response
 
 from outreach import NotFound
 from outreach.http import (
+    document_of,
     read_new_test_message,
-    write_audience_clock,
-    write_forecast,
-    write_kept_forecast,
-    write_preflight,
     write_sms,
-    write_start_approval,
 )
 from outreach.models import ForecastAssumptions
 from outreach_server.auth import authenticate_request
@@ -41,7 +37,7 @@ class PreflightCampaign(HTTPEndpoint):
         found = await campaigns.preflight(workspace.id, path_id(request, "campaign"), contact=contact)
         if contact is not None and not found.asked:
             raise NotFound("recipient", contact)
-        return json_response(write_preflight(found))
+        return json_response(document_of(found))
 
 
 class ForecastCampaign(HTTPEndpoint):
@@ -61,7 +57,7 @@ class ForecastCampaign(HTTPEndpoint):
         campaigns = server_of(request).engine.campaigns
         assumed = ForecastAssumptions(**query)
         found = await campaigns.forecast(workspace.id, path_id(request, "campaign"), assumptions=assumed)
-        return json_response(write_forecast(found))
+        return json_response(document_of(found))
 
 
 class KeptForecasts(HTTPEndpoint):
@@ -72,7 +68,7 @@ class KeptForecasts(HTTPEndpoint):
         workspace = await admit(request, "listForecasts")
         campaigns = server_of(request).engine.campaigns
         found = await campaigns.forecasts(workspace.id, path_id(request, "campaign"))
-        return json_response({"data": [write_kept_forecast(one) for one in found]})
+        return json_response({"data": [document_of(one) for one in found]})
 
 
 class CampaignClock(HTTPEndpoint):
@@ -82,7 +78,7 @@ class CampaignClock(HTTPEndpoint):
         """Return how many can be reached in each of 24 hours."""
         workspace = await admit(request, "getCampaignClock")
         campaigns = server_of(request).engine.campaigns
-        return json_response(write_audience_clock(await campaigns.clock(workspace.id, path_id(request, "campaign"))))
+        return json_response(document_of(await campaigns.clock(workspace.id, path_id(request, "campaign"))))
 
 
 class CampaignApproval(HTTPEndpoint):
@@ -92,7 +88,7 @@ class CampaignApproval(HTTPEndpoint):
         """Return why it needs approval, who has changed it last, and the approval that it has."""
         workspace = await admit(request, "getCampaignApproval")
         campaigns = server_of(request).engine.campaigns
-        return json_response(write_start_approval(await campaigns.approval(workspace.id, path_id(request, "campaign"))))
+        return json_response(document_of(await campaigns.approval(workspace.id, path_id(request, "campaign"))))
 
 
 class TestMessages(HTTPEndpoint):

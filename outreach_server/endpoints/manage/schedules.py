@@ -6,7 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach.http import SCHEDULE_BODIES, write_occurrence, write_planned_run
+from outreach.http import SCHEDULE_BODIES, document_of, write_occurrence
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.query import words
 from outreach_server.context import server_of
@@ -27,7 +27,7 @@ class NextRuns(HTTPEndpoint):
         """Return the next five."""
         workspace = await admit(request, "listNextRuns")
         runs = await server_of(request).engine.schedules.next_runs(workspace.id, path_id(request, "schedule"))
-        return json_response({"data": [write_planned_run(one) for one in runs]})
+        return json_response({"data": [document_of(one) for one in runs]})
 
 
 class Occurrences(HTTPEndpoint):
@@ -49,4 +49,4 @@ class SchedulePreviews(HTTPEndpoint):
         workspace = await admit(request, "previewSchedule")
         new, _ = await read_body(request, SCHEDULE_BODIES.read_new)
         runs = await server_of(request).engine.schedules.preview(workspace.id, new)
-        return json_response({"data": [write_planned_run(one) for one in runs]})
+        return json_response({"data": [document_of(one) for one in runs]})

@@ -8,13 +8,12 @@ from starlette.responses import Response
 
 from outreach import NotFound, WorkspaceUpdate
 from outreach.http import (
+    document_of,
     read_call_settings_update,
     read_narrower_hours,
     read_price_table,
     read_reply_settings_update,
     write_account,
-    write_call_settings,
-    write_callback_check,
     write_contact_hours,
     write_price_table,
     write_reply_settings,
@@ -51,7 +50,7 @@ class CallSettings(HTTPEndpoint):
         workspace = await admit(request, "updateCallSettings")
         change, _ = await read_body(request, read_call_settings_update)
         settings = await server_of(request).engine.call_settings.update(workspace.id, change, actor=ACTOR)
-        return json_response(write_call_settings(settings))
+        return json_response(document_of(settings))
 
 
 class ReplySettings(HTTPEndpoint):
@@ -131,6 +130,4 @@ class CheckCallback(HTTPEndpoint):
         workspace = await admit(request, "checkCallback")
         wanted = path_id(request, "account")
         await refuse_body(request)
-        return json_response(
-            write_callback_check(await server_of(request).engine.accounts.check_callback(workspace.id, wanted))
-        )
+        return json_response(document_of(await server_of(request).engine.accounts.check_callback(workspace.id, wanted)))
