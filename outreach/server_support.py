@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from outreach.insight.readiness import FILES_GONE as FILES_GONE
     from outreach.ledger.settling.callback_checks import token_of as token_of
     from outreach.models.fields import (
+        UNSTORABLE as UNSTORABLE,
         ListOf as ListOf,
         Model as Model,
         Option as Option,
@@ -131,7 +132,10 @@ if TYPE_CHECKING:
         is_success as is_success,
     )
     from outreach.serialization.exports.rows import escape_formula as escape_formula
-    from outreach.serialization.field_rules import read_timestamp as read_timestamp
+    from outreach.serialization.field_rules import (
+        read_timestamp as read_timestamp,
+        require_object as require_object,
+    )
     from outreach.serialization.json_parsing import read_simple_body as read_simple_body
     from outreach.serialization.webhook_bodies import (
         TYPES_FOR_ONE_ENDPOINT as TYPES_FOR_ONE_ENDPOINT,
@@ -163,7 +167,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "insight.diagnosis.checks": "Check run_checks",
             "insight.readiness": "FILES_GONE",
             "ledger.settling.callback_checks": "token_of",
-            "models.fields": "ListOf Model Option bounded_fields fields_of",
+            "models.fields": "UNSTORABLE ListOf Model Option bounded_fields fields_of",
             "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
             "models.settings": "DEFAULT_CONCURRENCY",
             "models.states": "operator_actions",
@@ -183,7 +187,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "rules.spreadsheets": "NumberCell NumberCorrection is_cell_error read_cell read_number_cell",
             "rules.webhooks": "DISABLED_REASONS failure_words is_success",
             "serialization.exports.rows": "escape_formula",
-            "serialization.field_rules": "read_timestamp",
+            "serialization.field_rules": "read_timestamp require_object",
             "serialization.json_parsing": "read_simple_body",
             "serialization.webhook_bodies": "TYPES_FOR_ONE_ENDPOINT WEBHOOK_TYPES",
             "services.campaigns.contacts": "prepare_recipient",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 from outreach.ledger.campaigns.reporting import event_window, report_of
 from outreach.ledger.common import campaign_of, record_audit
@@ -24,8 +24,6 @@ _BATCH: Final = 500
 
 _BATCH_OF_CALLS: Final = 100
 """Contacts whose calls are read at once: transcripts may be long."""
-
-FORMATS: Final[tuple[ExportFormat, ...]] = ("csv", "jsonl", "xlsx")
 
 
 class CampaignExports:
@@ -78,7 +76,7 @@ class CampaignExports:
             InvalidRequest: The format is unknown.
             ConfigError: A library for XLSX is not installed.
         """
-        check_value("kind", kind, OneOf(FORMATS))
+        check_value("kind", kind, OneOf(get_args(ExportFormat)))
         now = self._context.now()
 
         def begin(tx: Transaction) -> Campaign:

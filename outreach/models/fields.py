@@ -28,7 +28,10 @@ MAX_DETAILS: Final = 50
 
 _RULE: Final = "outreach.rule"
 _OPTION: Final = "outreach.option"
-_UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
+UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
+"""NUL, and halves of surrogate pairs: characters that not every database can store."""
+
+UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Refused(ValueError):
@@ -116,7 +119,7 @@ class Text:
 def require_storable(text: str, path: str = "") -> None:
     """Refuse a text that not every database can store."""
     # ASCII strings, the usual ones, need no regular expression.
-    if ("\x00" in text) if text.isascii() else _UNSTORABLE.search(text):
+    if ("\x00" in text) if text.isascii() else UNSTORABLE.search(text):
         raise Refused("must not contain NUL or half of a surrogate pair", path)
 
 

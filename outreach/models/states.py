@@ -499,7 +499,7 @@ class TrailStepKind(StrEnum):
 
 
 UNCLEAR: Final = "unclear"
-"""Reason of an inbound message that has a word of opting out but is not a keyword."""
+"""Reason of an inbound message that has a word of opting out but is not a keyword; source of its number's entry."""
 
 
 @attrs.frozen(kw_only=True)

@@ -18,9 +18,6 @@ RegisterScope = Literal["all", "sms", "call", "held"]
 HELD: Final = "held"
 """Scope of a held number, whose message may have been an opt-out: stops campaigns until an operator decides."""
 
-UNCLEAR: Final = "unclear"
-"""Source of a held number's entry."""
-
 KEYWORD: Final = "keyword"
 """Source of an entry made by the person's STOP, which START lifts."""
 

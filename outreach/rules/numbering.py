@@ -52,12 +52,12 @@ def _all_spellings(phone: str) -> tuple[str, ...]:
     return (phone,)
 
 
-_E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
+E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 
 _MEXICAN_MOBILE: Final = re.compile(r"\+521([0-9]{10})")
 """The form of Mexican mobile numbers until 2019, which messaging channels still use."""
 
-_NANP_CODE: Final = 1
+NANP_CODE: Final = 1
 _MAX_PASSES: Final = 8
 
 NumberKind = Literal["mobile", "landline", "unknown"]
@@ -79,7 +79,7 @@ def international(digits: str) -> str | None:
     if (match := _MEXICAN_MOBILE.fullmatch(number)) is not None:
         return number if international("52" + match[1]) is not None else None
     for _ in range(_MAX_PASSES):
-        if _E164.fullmatch(number) and is_plain_international(number[1:]):
+        if E164.fullmatch(number) and is_plain_international(number[1:]):
             return number
         again = _possible(_parse(number, None))
         if again is None or again == number:
@@ -111,7 +111,7 @@ def _keeps_trunk_prefix(phone: str, region: str) -> bool:
     import phonenumbers
 
     prefix = phonenumbers.ndd_prefix_for_region(region, True)
-    if prefix is None or country_code(region) == _NANP_CODE:
+    if prefix is None or country_code(region) == NANP_CODE:
         return False
     return phone.startswith(f"+{country_code(region)}{prefix}") and not is_valid(phone)
 
@@ -143,7 +143,7 @@ def former_readings(phone: str, region: str) -> tuple[str, ...]:
     region = region.upper()
     plan = _plan_of_region(region)
     digits = phone[1:]
-    if plan is None or (plan.code == _NANP_CODE and digits[:1] == "1"):
+    if plan is None or (plan.code == NANP_CODE and digits[:1] == "1"):
         return ()
     if plan.begins_unlike_a_number(digits):
         found = [_former_reading(digits, region)]
@@ -242,7 +242,7 @@ def _possible(number: PhoneNumber | None) -> str | None:
     ):
         return None
     formatted = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-    return formatted if _E164.fullmatch(formatted) else None
+    return formatted if E164.fullmatch(formatted) else None
 
 
 def is_local(number: str, region: str) -> bool:

@@ -18,14 +18,14 @@ from typing import Final
 import attrs
 
 from outreach.models.call import DIALABLE
+from outreach.models.fields import UUID
 from outreach.rules import numbering
-from outreach.rules.numbering import former_readings, person_key, spellings
+from outreach.rules.numbering import E164, NANP_CODE, former_readings, person_key, spellings
 from outreach.rules.whole_numbers import LOST_DIGITS, is_scientific, written_out
 
 _MAX_INPUT_LENGTH: Final = 64
 """The longest possible number, with punctuation and extension."""
 
-_E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS: Final = re.compile(r"\+?[0-9]{1,20}")
 _EXTENSION: Final = re.compile(r"[\s;,]*(?:extension|extn|ext|x|#)[.:=\s]*[0-9]{1,7}\Z", re.IGNORECASE | re.ASCII)
 
@@ -62,8 +62,6 @@ _DROP_ASCII_SEPARATORS: Final = str.maketrans("", "", " \t-.()[]~")
 _NANP_WITH_PLUS: Final = re.compile(r"\+1[2-9][0-9]{9}")
 _NANP_WITHOUT_PLUS: Final = re.compile(r"1?([2-9][0-9]{2}[2-9][0-9]{6})")
 """A North American number, whose area code and exchange begin with 2 to 9."""
-
-_NANP_CODE: Final = 1
 
 PSEUDONYM_PREFIX: Final = "#"
 """The first character, which no number has."""
@@ -118,14 +116,14 @@ def normalise(raw: str, default_region: str | None) -> str | None:
         if (
             not may_be_two
             and not _OPTIONAL_ZERO.match(raw)
-            and _E164.fullmatch(text)
+            and E164.fullmatch(text)
             and numbering.is_plain_international(text[1:])
         ):
             return text
     elif (
         default_region is not None
         and (match := _NANP_WITHOUT_PLUS.fullmatch(text)) is not None
-        and numbering.country_code(default_region) == _NANP_CODE
+        and numbering.country_code(default_region) == NANP_CODE
     ):
         return "+1" + match[1]
     return read_number(raw, default_region).phone
@@ -244,7 +242,7 @@ def _read_in(number: str, region: str) -> NumberReading:
         return NumberReading(None, problem=f"is not a possible number of {region}{local}")
     starts_with_code = (
         number.startswith(code)
-        and code != str(_NANP_CODE)
+        and code != str(NANP_CODE)
         and numbering.is_nearly_as_long(number.removeprefix(code), region)
     )
     if starts_with_code:
@@ -266,7 +264,7 @@ def _read_in(number: str, region: str) -> NumberReading:
         return NumberReading(None, problem=f"has lost its first zero: {with_zero} would be possible")
     if starts_with_code and reading.phone == national and not numbering.is_national_form(number, national):
         return attrs.evolve(reading, correction=TRUNK_PREFIX)
-    if reading.phone == national and number[0] != "0" and code != str(_NANP_CODE):
+    if reading.phone == national and number[0] != "0" and code != str(NANP_CODE):
         foreign = numbering.international(number)
         if foreign is not None and foreign != national and numbering.is_valid(foreign):
             return _beside_foreign(reading, number, foreign=foreign, region=region)
@@ -477,7 +475,7 @@ _SERVICES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         # https://www.twilio.com/docs/messaging/services
         "twilio": re.compile(r"MG[0-9a-fA-F]{32}"),
         # The identifier of a messaging profile with a number pool.
-        "telnyx": re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
+        "telnyx": UUID,
     }
 )
 """The identifiers of Messaging Services, from whose numbers the carrier chooses one for each contact, by carrier."""

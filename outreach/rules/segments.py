@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -19,12 +18,12 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import attrs
 import orjson
 
-_UNSTORABLE: Final = re.compile("[\\x00\\ud800-\\udfff]")
+from outreach.models.fields import UNSTORABLE
 
 
 def storable(text: str) -> str:
     """Return a text that every storage accepts: NUL and lone surrogates become U+FFFD."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def quoted(text: str, longest: int) -> str:

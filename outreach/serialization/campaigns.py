@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -27,6 +26,7 @@ from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text,
 from outreach.models.message import Message, NewMessage
 from outreach.models.metadata import METADATA
 from outreach.models.settings import SMS_SETTINGS_FIELDS, HolidayCalendar, SmsSettings, SmsSettingsUpdate
+from outreach.rules.numbering import E164
 from outreach.serialization.business_hours import (
     read_business_hours,
     read_holidays,
@@ -40,6 +40,7 @@ from outreach.serialization.field_rules import (
     make_request_converter,
     nested,
     read_object,
+    require_object,
     uuid,
     variables,
     with_json_paths,
@@ -58,7 +59,7 @@ SMS_NAMES: Final = _SHARED_NAMES | {
 }
 CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
 UPDATE_NAMES: Final = SMS_NAMES | {"cli_group": CALL_NAMES["cli_group"]}
-_E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
+_E164: Final = Text(pattern=E164, meaning="must be a number in E.164 such as +14155550102")
 
 RECIPIENT_FIELDS: Final = (
     *("phone_number", "first_name", "last_name", "email", "company", "custom_variables", "external_id", "time_zone"),
@@ -161,8 +162,7 @@ def in_json_names(error: InvalidRequest) -> InvalidRequest:
 
 
 def _read_with_recipients(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
-    if type(data) is not dict:
-        raise InvalidRequest.at("", "The body must be a JSON object.")
+    require_object(data)
     details: list[Problem] = []
     campaign: Any = None
     recipients: Sequence[NewRecipient] = ()

@@ -20,6 +20,7 @@ from outreach.core.meant import did_you_mean, moment_like
 from outreach.errors import InvalidRequest, Problem
 from outreach.models.fields import (
     MAX_DETAILS,
+    UUID,
     FieldRule,
     Integer,
     ListOf,
@@ -110,12 +111,17 @@ def read_object(reader: Callable[[Any], T], data: Any) -> T:
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
     """
-    if type(data) is not dict:
-        raise InvalidRequest.at("", "The body must be a JSON object.")
+    require_object(data)
     try:
         return reader(data)
     except Refused as refused:
         raise InvalidRequest(details=refused.details) from None
+
+
+def require_object(data: Any) -> None:
+    """Raise `InvalidRequest` if a body is no JSON object."""
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "The body must be a JSON object.")
 
 
 def json_rule(rule: FieldRule) -> FieldRule:
@@ -152,7 +158,6 @@ def with_json_paths(details: Iterable[Problem], names: Mapping[str, str]) -> lis
 
 _MAX_INTEGER_LENGTH: Final = 64
 _MAX_DIGITS: Final = 18
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def without_fraction(value: Any) -> Any:
@@ -193,7 +198,7 @@ def with_numbers(value: Any, depth: int = 1) -> Any:
 
 def uuid(value: Any) -> str:
     """Return a UUID in lower case."""
-    if type(value) is not str or not _UUID.fullmatch(value):
+    if type(value) is not str or not UUID.fullmatch(value):
         raise Refused("must be a UUID such as 01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01")
     return value.lower()
 

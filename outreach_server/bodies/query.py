@@ -18,7 +18,7 @@ from starlette.requests import Request
 from outreach import CampaignStatus, InvalidRequest
 from outreach.errors import Problem
 from outreach.models import CampaignFilters
-from outreach.server_support import did_you_mean, nearest, read_timestamp
+from outreach.server_support import UNSTORABLE, did_you_mean, nearest, read_timestamp
 
 Rule = Callable[[str], Any]
 """Returns the value of a parameter; raises `ValueError` with what would be right."""
@@ -28,7 +28,6 @@ DEFAULT_LIMIT: Final = 100
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")
-_UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _MAX_TEXT_LENGTH: Final = 255
 _MAX_PARAMETERS: Final = 100
 _FAR_DIGITS: Final = 15
@@ -127,7 +126,7 @@ def flag(text: str) -> bool:
 
 def words(text: str) -> str:
     """Return a text of 1 to 255 characters."""
-    if not 1 <= len(text) <= _MAX_TEXT_LENGTH or _UNSTORABLE.search(text):
+    if not 1 <= len(text) <= _MAX_TEXT_LENGTH or UNSTORABLE.search(text):
         raise ValueError(f"must have 1 to {_MAX_TEXT_LENGTH} characters, without NUL")
     return text
 

@@ -15,7 +15,7 @@ import attrs
 from outreach import InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign
 from outreach.http import parse_json, read_audience, read_call_campaign, read_sms_campaign
 from outreach.models import LeaveOut, PreparedRecipient
-from outreach.server_support import prepare_recipient, read_simple_body, require_sms
+from outreach.server_support import prepare_recipient, read_simple_body, require_object, require_sms
 
 CHUNK: Final = 2_500
 """Contacts in a chunk."""
@@ -93,8 +93,7 @@ def _prepared(recipients: Sequence[NewRecipient], default_region: str | None) ->
 
 
 def _channel(data: Any) -> str:
-    if type(data) is not dict:
-        raise InvalidRequest.at("", "The body must be a JSON object.")
+    require_object(data)
     channel = data.get("channel", "call")
     if type(channel) is not str or channel not in {"call", "sms"}:
         raise InvalidRequest.at("channel", "must be one of call, sms")

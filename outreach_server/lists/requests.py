@@ -12,7 +12,7 @@ from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign
 from outreach.errors import Problem
 from outreach.http import read_campaign_of_upload, read_leave_out
 from outreach.models import LeaveOut
-from outreach.server_support import region_of_country
+from outreach.server_support import region_of_country, require_object
 from outreach_server.lists.contact_columns import FIELDS, field_of
 from outreach_server.lists.csv_lines import is_encoding
 from outreach_server.lists.csv_records import DELIMITERS, delimiter_of
@@ -56,8 +56,7 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
     Raises:
         InvalidRequest: A field is unknown or invalid; the details name each place.
     """
-    if type(data) is not dict:
-        raise InvalidRequest.at("", "The body must be a JSON object.")
+    require_object(data)
     details: list[Problem] = []
     options: dict[str, Any] = {}
     campaign, leave_out, campaign_id = None, None, ""

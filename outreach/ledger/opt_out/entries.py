@@ -17,8 +17,8 @@ from outreach.ledger.settling.recipient_outcomes import update_recipient
 from outreach.models.base import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Purpose
-from outreach.models.states import CampaignStatus, RecipientStatus, TrailRule
-from outreach.models.unsubscribe import CALL, CARRIER, HELD, UNCLEAR, Unsubscribe
+from outreach.models.states import UNCLEAR, CampaignStatus, RecipientStatus, TrailRule
+from outreach.models.unsubscribe import CALL, CARRIER, HELD, Unsubscribe
 from outreach.rules.deciding import UNCLEAR_REPLY
 from outreach.rules.phones import is_erased
 from outreach.rules.settlement import ended_recipient

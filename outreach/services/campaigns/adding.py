@@ -19,7 +19,7 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import require_sms
 from outreach.serialization.documents import from_json, to_json
-from outreach.services.campaigns.audience import Audience
+from outreach.services.campaigns.audience import Audience, default_region_of
 from outreach.services.campaigns.contacts import HashedContacts, RecipientSource, VariableNameCollector
 from outreach.services.campaigns.loading import CampaignCreation
 from outreach.services.context import ServiceContext
@@ -109,10 +109,7 @@ class CampaignAdditions:
         context.loop_guard.require()
         # Nothing is read for a campaign that takes no contacts.
         await context.storage.read(lambda tx: self._campaign(tx, workspace_id, campaign_id))
-
-        async def region() -> str | None:
-            return await context.storage.read(lambda tx: workspace_of(tx, workspace_id).default_region)
-
+        region = partial(default_region_of, context, workspace_id)
         async with self._creation.reading(recipients, audience, region) as (first, rest):
             # Only the last chunk is not full.
             if len(first) < context.config.insert_batch_size:

@@ -21,6 +21,11 @@ _BATCH: Final = 1000
 _NEWEST: Final = 10
 
 
+async def default_region_of(context: ServiceContext, workspace_id: str) -> str | None:
+    """Return the region that a workspace's local numbers are read in."""
+    return await context.storage.read(lambda tx: workspace_of(tx, workspace_id).default_region)
+
+
 class Audience:
     """Looks a list up in other campaigns, chunk by chunk, and adds up what it finds.
 
@@ -184,10 +189,6 @@ class AudienceCounting:
         """
         context = self._context
         audience = Audience(context, workspace_id, LeaveOut() if leave_out is None else leave_out)
-
-        async def region() -> str | None:
-            return await context.storage.read(lambda tx: workspace_of(tx, workspace_id).default_region)
-
-        async for _ in audience.remaining(recipients, default_region=region):
+        async for _ in audience.remaining(recipients, default_region=partial(default_region_of, context, workspace_id)):
             pass
         return await audience.counts()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -18,7 +17,7 @@ from outreach.ledger.sending import singles
 from outreach.ledger.settling import verdicts
 from outreach.models.base import Page
 from outreach.models.call import Call, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
-from outreach.models.fields import OneOf, check_field, check_value
+from outreach.models.fields import UUID, OneOf, check_field, check_value
 from outreach.models.metadata import metadata_pair
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
@@ -35,7 +34,6 @@ _POLL_SECONDS: Final = 0.02
 _LISTENING_POLL_SECONDS: Final = 0.25
 """How often a call is looked at where other processes' commits are notified."""
 _WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Calls:
@@ -298,7 +296,7 @@ class Calls:
 
 def _call_of(tx: Transaction, workspace_id: str, identifier: str) -> Call:
     # A UUID is case-insensitive; the provider's ids are not.
-    call = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
+    call = tx.calls.get(workspace_id, identifier.lower()) if UUID.fullmatch(identifier) else None
     if call is None and text_problem(identifier) is None:
         call = tx.calls.by_provider_id(workspace_id, identifier)
     if call is None:

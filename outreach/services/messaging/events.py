@@ -19,7 +19,7 @@ from outreach.models.fields import Integer, Text, check_value
 from outreach.models.subscription import Subscription
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.messaging.named_streams import NamedStream, OneReader, lease_of
+from outreach.services.messaging.named_streams import NamedStream, OneReader, lease_of, wait_for_change
 from outreach.storage.unit_of_work import Transaction
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -132,7 +132,7 @@ class EventStream(Generic[E]):
                 raise
             if not found:
                 self.position = self._read_until
-                await self._pause()
+                await wait_for_change(self._context, self._closing)
         if self._is_closed():
             raise StopAsyncIteration
         event = self._waiting.popleft()
@@ -164,10 +164,6 @@ class EventStream(Generic[E]):
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
         self._read_until = max(until, after)
         return until > after
-
-    async def _pause(self) -> None:
-        with anyio.move_on_after(self._context.config.change_poll_seconds):
-            await self._closing.wait()
 
 
 def _begin(tx: Transaction, since: int | None) -> int:

@@ -180,7 +180,7 @@ class NamedStream(Generic[E]):
             if ready and self._waiting and self._is_held():
                 return self._deliver(self._waiting.popleft())
             if not ready:
-                await self._pause()
+                await wait_for_change(self._context, self._closing)
 
     async def ack(self, *, at_once: bool = False) -> bool:
         """Acknowledge that everything delivered so far has been done: it is not delivered again.
@@ -306,6 +306,8 @@ class NamedStream(Generic[E]):
             now=self._context.now(),
         )
 
-    async def _pause(self) -> None:
-        with anyio.move_on_after(self._context.config.change_poll_seconds):
-            await self._closing.wait()
+
+async def wait_for_change(context: ServiceContext, closing: anyio.Event) -> None:
+    """Wait until the trail is read again, or the engine is being closed."""
+    with anyio.move_on_after(context.config.change_poll_seconds):
+        await closing.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 import orjson
@@ -165,7 +165,7 @@ async def _documents(parts: AsyncIterator[bytes]) -> AsyncIterator[Mapping[str, 
 @click.option(
     "--format",
     "kind",
-    type=OneOf(["csv", "jsonl", "xlsx"]),
+    type=OneOf(get_args(ExportFormat)),
     help="By default as the file is named, else csv.",
 )
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of standard output.")
