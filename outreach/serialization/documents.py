@@ -3,7 +3,7 @@
 A field has its own name, unless it is renamed here. Times are texts in UTC, dates `YYYY-MM-DD`, amounts texts that keep
 every place, enumerations their values, times of the day `HH:MM`. In columns times have one width, booleans are 0 and 1,
 compound values compact JSON. `from_json` and `Columns.model` trust what they read: this package wrote it. What others
-send is read by `request_converter` of `field_rules`, which checks it and names each wrong place.
+send is read by `make_request_converter` of `field_rules`, which checks it and names each wrong place.
 """
 
 from __future__ import annotations
