@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from outreach.insight.readiness import FILES_GONE as FILES_GONE
     from outreach.ledger.settling.callback_checks import token_of as token_of
+    from outreach.models.base import hidden_fields as hidden_fields
     from outreach.models.fields import (
         UNSTORABLE as UNSTORABLE,
         ListOf as ListOf,
@@ -167,6 +168,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "insight.diagnosis.checks": "Check run_checks",
             "insight.readiness": "FILES_GONE",
             "ledger.settling.callback_checks": "token_of",
+            "models.base": "hidden_fields",
             "models.fields": "UNSTORABLE ListOf Model Option bounded_fields fields_of",
             "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
             "models.settings": "DEFAULT_CONCURRENCY",

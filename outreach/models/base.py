@@ -47,6 +47,11 @@ def set_fields(change: object) -> dict[str, Any]:
     return {field.name: value for field in attrs.fields(kind) if (value := getattr(change, field.name)) is not UNSET}
 
 
+def hidden_fields(model: type[Any]) -> tuple[str, ...]:
+    """Return the fields that no document of a model shows: `removed_at`, and those that the model names itself."""
+    return ("removed_at", *getattr(model, "_hidden", ()))
+
+
 T = TypeVar("T")
 
 MAX_PAGE_ITEMS: Final = 1000

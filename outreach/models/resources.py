@@ -16,7 +16,6 @@ from outreach.models.schedule import Schedule
 from outreach.models.webhook import Webhook
 
 __all__ = [
-    "INTERNAL_FIELDS",
     "RESOURCES",
     "Agent",
     "AgentDirection",
@@ -58,6 +57,8 @@ class Agent:
         revision: Increases with each change.
         removed_at: When it was removed, while ended campaigns and calls still name it; else None.
     """
+
+    _hidden: ClassVar = ("revision",)
 
     id: str
     workspace_id: str
@@ -121,9 +122,6 @@ class Number:
     created_at: datetime
     rate_per_minute: int | None = None
 
-
-INTERNAL_FIELDS: Final = ("revision", "removed_at", "digest")
-"""Fields of what is set up that no document shows."""
 
 MAX_STEPS: Final = 50
 """Of one flow."""

@@ -114,6 +114,8 @@ class Schedule:
         removed_at: When it was removed; else None.
     """
 
+    _hidden: ClassVar = ("known_contacts",)
+
     id: str
     workspace_id: str
     name: str

@@ -64,6 +64,8 @@ class Workspace:
         managers_export: Managers may export personal data in the console; owners always may.
     """
 
+    _hidden: ClassVar = ("revision",)
+
     id: str
     name: str
     mode: WorkspaceMode
@@ -138,6 +140,8 @@ class ApiKey:
         made_by: The actor who made it, such as `user:ID`; None for an old one.
         last_used_at: Its last use, to the hour; None before the first.
     """
+
+    _hidden: ClassVar = ("digest",)
 
     id: str
     workspace_id: str

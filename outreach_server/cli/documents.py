@@ -26,18 +26,18 @@ from outreach.http import (
     write_sms_settings,
 )
 from outreach.models import (
-    INTERNAL_FIELDS,
     RecipientCount,
     ReplyText,
 )
 from outreach.protocols import SystemClock
+from outreach.server_support import hidden_fields
 
 Document = dict[str, Any]
 
 
 def resource(item: object) -> Document:
     """Return the document of a workspace, or of what is set up in it: never a key's digest."""
-    return document_of(item, *INTERNAL_FIELDS)
+    return document_of(item, *hidden_fields(type(item)))
 
 
 def message(item: Message) -> Document:

@@ -13,8 +13,7 @@ import attrs
 import click
 
 from outreach import Outreach
-from outreach.models import INTERNAL_FIELDS
-from outreach.server_support import RESOURCE_SERVICES
+from outreach.server_support import RESOURCE_SERVICES, hidden_fields
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, with_engine
 from outreach_server.cli.collecting import collect
@@ -143,7 +142,7 @@ def resource_group(name: str) -> Group:
     definition = resource.definition
     called, title, texts = definition.called, definition.title, definition.commands
     shown = [field.name for field in attrs.fields(definition.model)]
-    hidden = {"workspace_id", *INTERNAL_FIELDS}
+    hidden = {"workspace_id", *hidden_fields(definition.model)}
     return Group(
         name,
         commands=[

@@ -29,7 +29,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.models import CallerIdAllocation, Holiday, HolidayCalendar, NewFollowUp, NewUnsubscribes, TimeWindow
-from outreach.models.base import Unset
+from outreach.models.base import Unset, hidden_fields
 from outreach.models.fields import MAX_DETAILS, Checked, bounded, check_field, fields_of
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
@@ -217,3 +217,11 @@ def test_a_field_whose_type_says_too_little_needs_a_rule() -> None:
         Unbounded(size=1)
     assert get_type_hints(Resized)["size"] == int | Unset
     assert paths(Resized, size=4) == ["size"]
+
+
+def test_no_document_shows_a_digest() -> None:
+    """That of a key, a session or an invitation: each model that has one and is shown names it as hidden."""
+    models = (outreach.models.ApiKey, outreach.models.Session, outreach.models.Invitation)
+    for model in models:
+        assert "digest" in attrs.fields_dict(model)
+        assert "digest" in hidden_fields(model)

@@ -10,7 +10,7 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.account import Account
-from outreach.models.base import CARRIERS
+from outreach.models.base import CARRIERS, hidden_fields
 from outreach.models.call import NewCallOutcome
 from outreach.models.campaign import RecipientSkip
 from outreach.models.dispatch import DispatchFilter
@@ -19,7 +19,6 @@ from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
-    INTERNAL_FIELDS,
     MAX_STEPS,
     FlowStep,
     FlowUpdate,
@@ -63,7 +62,7 @@ class ResourceBodies(Generic[N, U]):
 
     def write(self, item: object) -> dict[str, Any]:
         """Return a model as JSON."""
-        return document_of(item, "workspace_id", *INTERNAL_FIELDS)
+        return document_of(item, "workspace_id", *hidden_fields(type(item)))
 
     def repeated(self, item: Any) -> Any:
         """Return what a repeated request is answered with: the same, without what is shown once."""

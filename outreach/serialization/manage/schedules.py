@@ -9,11 +9,8 @@ from typing import Any, Final
 from outreach.models.fields import FieldRule, Refused
 from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, ScheduleUpdate, day
 from outreach.serialization.documents import document_of
-from outreach.serialization.field_rules import Array, make_request_converter, read_object, uuid
-from outreach.serialization.manage.resources import ResourceBodies
-
-INTERNAL_FIELDS: Final = ("known_contacts", "removed_at")
-"""Fields of a schedule that no document shows."""
+from outreach.serialization.field_rules import Array, uuid
+from outreach.serialization.manage.resources import resource_bodies
 
 
 def json_day(value: Any) -> date:
@@ -34,21 +31,7 @@ _RULES: Final[Mapping[str, FieldRule]] = {
     "ends_on": json_day,
     "except_dates": Array(json_day, maximum=MAX_EXCEPTIONS),
 }
-_read_new: Final = make_request_converter(NewSchedule, _RULES, closed="a schedule")
-_read_update: Final = make_request_converter(ScheduleUpdate, _RULES, closed="a schedule's update")
-
-
-class _ScheduleBodies(ResourceBodies[NewSchedule, ScheduleUpdate]):
-    """Reads and writes the bodies of schedules."""
-
-    def write(self, item: object) -> dict[str, Any]:
-        """Return a schedule as JSON."""
-        return document_of(item, "workspace_id", *INTERNAL_FIELDS)
-
-
-SCHEDULE_BODIES: Final[ResourceBodies[NewSchedule, ScheduleUpdate]] = _ScheduleBodies(
-    lambda data: read_object(_read_new, data), lambda data: read_object(_read_update, data)
-)
+SCHEDULE_BODIES: Final = resource_bodies(NewSchedule, ScheduleUpdate, "a schedule", _RULES)
 
 
 def write_occurrence(one: Occurrence) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from outreach.models.resources import INTERNAL_FIELDS
 from outreach.models.webhook import (
     CreatedWebhook,
     NewWebhook,
@@ -42,7 +41,7 @@ class _WebhookBodies(ResourceBodies[NewWebhook, WebhookUpdate]):
         """Return a webhook as JSON; one that was just made, or has a new secret, with this."""
         if isinstance(item, CreatedWebhook):
             return {**self.write(item.webhook), "secret": item.secret}
-        return document_of(item, "workspace_id", *INTERNAL_FIELDS)
+        return ResourceBodies.write(self, item)
 
     def repeated(self, item: Any) -> Any:
         """Return an endpoint without its secret."""

@@ -10,8 +10,7 @@ import attrs
 from markupsafe import Markup
 
 from outreach import FlowStep
-from outreach.models import INTERNAL_FIELDS
-from outreach.server_support import RESOURCE_SERVICES
+from outreach.server_support import RESOURCE_SERVICES, hidden_fields
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -22,7 +21,6 @@ from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Listed, 
 from outreach_server.endpoints.manage.resources import resource_operation
 
 _SIMULATOR: Final = "simulator"
-_HIDDEN: Final = ("id", "workspace_id", *INTERNAL_FIELDS)
 _COLUMNS: Final = 4
 """The most columns of a table, beside the name."""
 
@@ -54,7 +52,8 @@ class ResourceNoun(Noun):
         self.name, self.title, self.one = name, name.capitalize(), noun
         self.right = Right.FLOWS
         named = _SHOWN.get(name) or (definition.commands.columns if definition.commands else ())
-        shown = [one for one in named or _fields_of(definition.model) if one not in {*_HIDDEN, definition.title}]
+        fields = _fields_of(definition.model)
+        shown = [one for one in named or fields if one in fields and one != definition.title]
         self._columns = shown[:_COLUMNS]
         self.columns = (_label(definition.title), *(_label(one) for one in self._columns))
         self.empty = _EMPTY.get(name, f"There are no {name} yet.")
@@ -278,7 +277,8 @@ def _providers(visit: Visit, kind: str) -> Choices:
 
 def _fields_of(model: Any) -> Sequence[str]:
     kind = model if isinstance(model, type) else type(model)
-    return [field.name for field in attrs.fields(kind) if field.name not in _HIDDEN]
+    hidden = {"id", "workspace_id", *hidden_fields(kind)}
+    return [field.name for field in attrs.fields(kind) if field.name not in hidden]
 
 
 def _label(name: str) -> str:
