@@ -15,9 +15,6 @@ from outreach.storage.sqlite import schema
 
 LATER: Final = "9001_later"
 
-SINCE_FIRST: Final = tuple(schema.scripts())[1:]
-"""The SQLite migrations of the package after the first one."""
-
 _CHANGES: Final[Mapping[str, str]] = MappingProxyType({LATER: "ALTER TABLE audit ADD COLUMN later TEXT"})
 
 

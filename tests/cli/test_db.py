@@ -205,7 +205,7 @@ def test_a_server_names_an_archive_that_it_cannot_read_at_its_start(
     start: Start, archive_file: Path, option: str
 ) -> None:
     """Once, whether it sends or not: both answer requests that need it."""
-    record_migrations(archive_file, "0001_schema", "9999_later")
+    record_migrations(archive_file, "9999_later")
     process = start("serve", "--port", "0", "--json", option)
     process.document()
     assert process.stderr.count("it has 9999_later. Install that version.") == 1

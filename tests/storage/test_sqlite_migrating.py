@@ -26,7 +26,7 @@ from outreach.storage.sqlite import (
     migration_backup,
     schema,
 )
-from tests.migrations import SINCE_FIRST, later_version
+from tests.migrations import later_version
 from tests.storage.sqlite_support import opened
 
 ENTRIES = 20_000
@@ -120,7 +120,7 @@ def content(database: Path) -> Content:
         return Content(steps, entries, raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
 
 
-OLD = Content(1 + len(SINCE_FIRST), ENTRIES, is_whole=True)
+OLD = Content(len(schema.migrations()), ENTRIES, is_whole=True)
 NEW = Content(OLD.steps + len(CHANGES), ENTRIES, is_whole=True)
 
 

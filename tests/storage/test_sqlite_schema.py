@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -18,7 +19,7 @@ from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite import storage as connect
 from outreach.storage.sqlite.diagnosis import diagnose_file
-from tests.migrations import LATER, SINCE_FIRST, later_version, record_migrations
+from tests.migrations import LATER, later_version, record_migrations
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -66,53 +67,47 @@ async def test_a_database_newer_than_the_code_is_refused_and_left_alone(database
     assert os.listdir(database.parent) == [database.name]
 
 
-REPLACED = (
-    "0001_first",
-    "0002_early_events",
-    "0003_account_holds",
-    "0004_held_epoch",
-    "0005_unclear_messages",
-    "0006_trail_of_number",
-    "0007_telephony_names",
-    "0008_variable_names",
-    "0009_removed",
-    "0010_stops",
-    "0011_held_numbers",
-    "0012_campaign_lists",
-    "0013_narrow_indexes",
-    "0014_steady_clock",
-    "0015_campaign_columns",
-    "0016_subscriptions",
-    "0017_workers",
-    "0018_price_tables",
-    "0019_archive_and_erasure",
-    "0020_external_ids",
-    "0021_managing",
-    "0022_archives",
-    "0023_report_indexes",
-    "0024_throttles",
-    "0025_permits",
-    "0026_messages_of_workspace",
-    "0027_removed_agents",
-    "0028_country_of_erased",
-    "0029_retry_voicemail",
-    "0030_inbound_media",
+SINCE = (
+    "0031_history_of_numbers",
+    "0033_uploads",
+    "0034_call_details",
+    "0035_replace_characters",
+    "0036_last_receipts",
+    "0037_users",
+    "0038_kept_forecasts",
+    "0039_open_campaigns",
+    "0040_operator_decisions",
+    "0041_unreachable_numbers",
+    "0042_contact_places",
+    "0043_metadata",
+    "0044_sender_pools",
+    "0045_start_approvals",
+    "0046_use_of_keys",
+    "0047_schedules",
+    "0048_schedules_in_trail",
+    "0049_stops_of_workspaces",
+    "0050_webhooks",
+    "0051_exports_of_managers",
+    "0052_lists_by_metadata",
 )
-"""What a file names that was made before one migration took the place of these."""
+
+REPLACED = (("0001_schema", *SINCE), ("0001_first", "0002_early_events", "0030_inbound_media", *SINCE))
+"""The migrations that files name which have all replaced ones: a file made with `0001_schema`, and an earlier one."""
 
 
-async def test_a_database_with_all_replaced_migrations_is_opened_as_it_is(database: Path) -> None:
+@pytest.mark.parametrize("replaced", REPLACED)
+async def test_a_database_with_all_replaced_migrations_is_opened_as_it_is(
+    database: Path, replaced: Sequence[str]
+) -> None:
     """Nothing is written, so that the version that made it opens it too; a later migration takes it along."""
     async with storage_at(database) as storage:
         await storage.write(set_up)
-    record_migrations(database, *REPLACED, *SINCE_FIRST)
+    record_migrations(database, *replaced)
     assert check_database(f"sqlite:///{database}").pending_migrations == []
     async with SqliteStorage(database, clock=SystemClock(), migrate=False) as storage:
         assert await storage.read(lambda tx: tx.workspaces.get("w1"))
     with opened(database) as raw:
-        assert raw.execute("SELECT name FROM _sqlite_migrations").fetchall() == [
-            (name,) for name in (*REPLACED, *SINCE_FIRST)
-        ]
+        assert raw.execute("SELECT name FROM _sqlite_migrations").fetchall() == [(name,) for name in replaced]
     with later_version():
         assert migrate_database(f"sqlite:///{database}") == [LATER]
         assert migrate_database(f"sqlite:///{database}") == []
@@ -120,18 +115,21 @@ async def test_a_database_with_all_replaced_migrations_is_opened_as_it_is(databa
             assert await storage.read(lambda tx: tx.workspaces.get("w1"))
 
 
-async def test_a_database_that_lacks_some_of_them_is_refused_and_left_alone(database: Path) -> None:
+@pytest.mark.parametrize("recorded", [REPLACED[0][:-1], REPLACED[1][:-1], REPLACED[0][:1]])
+async def test_a_database_that_lacks_some_of_them_is_refused_and_left_alone(
+    database: Path, recorded: Sequence[str]
+) -> None:
     """The message says which version migrates it."""
     await open_and_close(database)
-    record_migrations(database, *REPLACED[:-1])
+    record_migrations(database, *recorded)
     before = digest(database)
     for use in (migrate_database, check_database):
-        with pytest.raises(DatabaseOlder, match="its last migration is 0029_retry_voicemail, and 0030_inbound_media"):
+        with pytest.raises(DatabaseOlder, match=f"its last migration is {recorded[-1]}, and 0052_lists_by_metadata"):
             use(f"sqlite:///{database}")
     with pytest.raises(DatabaseOlder, match="Migrate it with the last version that has"):
         await open_and_close(database)
     [finding] = diagnose_file(database)
-    assert (finding.code, "0029_retry_voicemail" in finding.message) == ("database_not_usable", True)
+    assert (finding.code, recorded[-1] in finding.message) == ("database_not_usable", True)
     assert digest(database) == before
 
 

@@ -192,7 +192,8 @@ def configure(connection: PostgresConnection, *, home: DatabaseHome | None = Non
         )
     # Asked for under the lock: while this process had no connection, nothing kept a migration or a copy away.
     recorded = [name for (name,) in connection.execute(_MIGRATIONS).fetchall()]
-    if unknown := version_by(recorded, schema.migrations(), has_tables=True).newer:
+    known = schema.migrations()
+    if unknown := version_by(recorded, known, last_replaced=schema.LAST_REPLACED, has_tables=True).newer:
         raise psycopg.OperationalError(
             f"the database was changed by another version of this package ({', '.join(unknown)}): restart this process "
             "with that version"

@@ -1,7 +1,8 @@
 """Migrations: SQL files by name. Those that every database understands are here, others beside their backend.
 
-`0001_schema` makes the whole schema. Later ones have the numbers from 31 on, which run through all of these folders, so
-that each database has its migrations in one order. A word in braces stands for what each database has in its own way:
+The migrations in `FIRST` make the whole schema. Later ones have the numbers from 55 on, which run through all of these
+folders, so that each database has its migrations in one order. A word in braces stands for what each database has in
+its own way:
 
 | word | meaning | SQLite | PostgreSQL |
 |---|---|---|---|
@@ -9,6 +10,7 @@ that each database has its migrations in one order. A word in braces stands for 
 | `{integer}` | an integer of 64 bits | `INTEGER` | `BIGINT` |
 | `{bytes}` | bytes | `BLOB` | `BYTEA` |
 | `{strict}` | at the end of a table: values have the types of their columns | `STRICT` | |
+| `{strict_by_key}` | `{strict}`, and rows are stored in the order of the key | `STRICT, WITHOUT ROWID` | |
 """
 
 from __future__ import annotations
@@ -23,10 +25,8 @@ import attrs
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 
-FIRST: Final = "0001_schema"
-
-_LAST_REPLACED: Final = "0030_inbound_media"
-"""The last of the migrations that `FIRST` replaces: a database that has it has the schema that `FIRST` makes."""
+FIRST: Final = ("0001_shared_tables", "0002_own_tables", "0003_dependent_tables")
+"""The migrations that make the schema of a new database; they replace all earlier ones."""
 
 _MOST_NAMED: Final = 3
 
@@ -38,7 +38,7 @@ class Version:
     """The version of a database.
 
     Attributes:
-        applied: Its applied migrations; those that `FIRST` replaces count as that one.
+        applied: Its applied migrations; those that `FIRST` replaces count as the ones in it.
         pending_migrations: Migrations of this package that it lacks.
         newer: Its migrations that this package does not know.
         is_foreign: Whether it has tables, but none of this package.
@@ -50,18 +50,19 @@ class Version:
     is_foreign: bool
 
 
-def version_by(recorded: Sequence[str], known: Collection[str], *, has_tables: bool) -> Version:
+def version_by(recorded: Sequence[str], known: Collection[str], *, last_replaced: str, has_tables: bool) -> Version:
     """Return the version of a database.
 
     Args:
         recorded: The migrations that it names.
         known: The migrations of this package, in order.
+        last_replaced: The last of the migrations that `FIRST` replaces.
         has_tables: Whether it has any table.
 
     Raises:
         DatabaseOlder: It lacks some of the migrations that `FIRST` replaces.
     """
-    applied = _with_first(recorded)
+    applied = _with_first(recorded, last_replaced)
     return Version(
         applied=applied,
         pending_migrations=[name for name in known if name not in applied],
@@ -113,15 +114,15 @@ def read_migrations(package: str, words: Mapping[str, str]) -> Mapping[str, str]
     return {name: _WORD.sub(lambda found: words[found[1]], scripts[name]) for name in sorted(scripts)}
 
 
-def _with_first(recorded: Sequence[str]) -> Sequence[str]:
+def _with_first(recorded: Sequence[str], last_replaced: str) -> Sequence[str]:
     """Return the recorded migrations with `FIRST` in the place of those that it replaces."""
-    replaced = [name for name in recorded if name <= _LAST_REPLACED and name != FIRST]
+    replaced = [name for name in recorded if name <= last_replaced and name not in FIRST]
     if not replaced:
         return recorded
-    if _LAST_REPLACED not in replaced:
+    if last_replaced not in replaced:
         raise DatabaseOlder(
             f"This database is too old for this version of the package: its last migration is {max(replaced)}, and "
-            f"{_LAST_REPLACED} is needed. Nothing was changed. Migrate it with the last version that has the migration "
-            f"{_LAST_REPLACED} (outreach-server db migrate), then use this version."
+            f"{last_replaced} is needed. Nothing was changed. Migrate it with the last version that has the migration "
+            f"{last_replaced} (outreach-server db migrate), then use this version."
         )
-    return [FIRST, *(name for name in recorded if name not in replaced and name != FIRST)]
+    return [*FIRST, *(name for name in recorded if name not in replaced and name not in FIRST)]

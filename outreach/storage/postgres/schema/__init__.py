@@ -19,6 +19,9 @@ _FOREIGN: Final = (
     "Name another database."
 )
 
+LAST_REPLACED: Final = "0054_workspace_versions"
+"""A database that has this migration has the schema that `FIRST` makes."""
+
 _WAIT_SECONDS: Final = 60
 """How long opening waits for another process's migration."""
 
@@ -31,7 +34,8 @@ _LOOK_AGAIN_SECONDS: Final = 0.05
 @cache
 def migrations() -> Mapping[str, str]:
     """Return the script of each migration, in order."""
-    return read_migrations(__name__, {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "bytes": "BYTEA", "strict": ""})
+    words = {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "bytes": "BYTEA", "strict": "", "strict_by_key": ""}
+    return read_migrations(__name__, words)
 
 
 def version_of(connection: PostgresConnection) -> Version:
@@ -42,7 +46,7 @@ def version_of(connection: PostgresConnection) -> Version:
     ).fetchall()
     query = "SELECT name FROM outreach.migrations ORDER BY name"
     recorded = [name for (name,) in connection.execute(query).fetchall()] if is_there else []
-    return version_by(recorded, migrations(), has_tables=tables > 0)
+    return version_by(recorded, migrations(), last_replaced=LAST_REPLACED, has_tables=tables > 0)
 
 
 def apply_migrations(

@@ -26,10 +26,13 @@ MIGRATION_SET: Final = "outreach"
 _RECORDED: Final = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 
+LAST_REPLACED: Final = "0052_lists_by_metadata"
+"""A file that has this migration has the schema that `FIRST` makes."""
+
 _RECORD_FIRST: Final = """
     INSERT OR IGNORE INTO _sqlite_migrations (migration_set, name, applied_at) VALUES (?, ?, datetime('now'))
 """
-"""Only for a database that has the migrations which the first one replaces: sqlite-utils would apply that one too."""
+"""Only for a database that has the migrations which `FIRST` replaces: sqlite-utils would apply those in it too."""
 
 _FOREIGN: Final = (
     "This SQLite file holds the tables of something else. Nothing was changed. Name another file; "
@@ -53,7 +56,13 @@ def statements(text: str) -> Iterator[str]:
 @cache
 def scripts() -> Mapping[str, str]:
     """Return the script of each migration by its name, oldest first."""
-    words = {"text": "TEXT", "integer": "INTEGER", "bytes": "BLOB", "strict": "STRICT"}
+    words = {
+        "text": "TEXT",
+        "integer": "INTEGER",
+        "bytes": "BLOB",
+        "strict": "STRICT",
+        "strict_by_key": "STRICT, WITHOUT ROWID",
+    }
     return MappingProxyType(read_migrations(__name__, words))
 
 
@@ -142,7 +151,7 @@ def _migrate(raw: sqlite3.Connection, progress: Progress) -> None:
     _require_only_user(raw)
     with _locked(raw), backup_during_migration(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
         pending_migrations = _checked(raw).pending_migrations
-        raw.execute(_RECORD_FIRST, (MIGRATION_SET, FIRST))
+        raw.executemany(_RECORD_FIRST, [(MIGRATION_SET, name) for name in FIRST])
         for number, name in enumerate(pending_migrations, start=1):
             with progress.watching(raw, f"step {number} of {len(pending_migrations)}, {name}"):
                 run_migrations(raw, stop_before=pending_migrations[number:])
@@ -239,7 +248,8 @@ def version_of(raw: sqlite3.Connection) -> Version:
     """Return a database's version without changing it; see `version_by` for the error."""
     tables = {name for (name,) in raw.execute(_TABLES)}
     rows = raw.execute(_RECORDED, (MIGRATION_SET,)) if "_sqlite_migrations" in tables else ()
-    return version_by([name for (name,) in rows], tuple(scripts()), has_tables=bool(tables))
+    recorded = [name for (name,) in rows]
+    return version_by(recorded, tuple(scripts()), last_replaced=LAST_REPLACED, has_tables=bool(tables))
 
 
 def _checked(raw: sqlite3.Connection) -> Version:

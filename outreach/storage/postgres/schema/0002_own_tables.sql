@@ -1,8 +1,6 @@
--- Everything, as SQLite's first migration has it: the same tables and columns, in the schema `outreach`.
---
--- Timestamps are texts in UTC of one width (2026-11-20T16:10:25.000000Z), so that they sort as the moments do. Booleans
--- are 0 and 1. Columns that hold JSON hold it as text, to the letter. Texts sort by their code points (COLLATE "C"),
--- whatever the database's own collation is. Phone numbers named `phone` are E.164.
+-- The tables, indexes and triggers that only PostgreSQL has, or has in its own form, in the schema `outreach`. Texts sort
+-- by their code points (COLLATE "C"), whatever the database's own collation is. Of two indexes that cost the same, the
+-- planner takes one by the order in which they were made.
 
 -- `version` counts the transactions that write in all workspaces, and `writer` names the last one: a row that any other
 -- one wrote was restored, or comes by replication.
@@ -14,22 +12,25 @@ CREATE TABLE fence (
 
 INSERT INTO fence (id, version, writer) VALUES (1, 0, '');
 
-CREATE TABLE workspaces (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    name TEXT COLLATE "C" NOT NULL,
-    mode TEXT COLLATE "C" NOT NULL,
-    status TEXT COLLATE "C" NOT NULL,
-    sms_campaigns_enabled BIGINT NOT NULL CHECK (sms_campaigns_enabled IN (0, 1)),
-    request_limit BIGINT,
-    default_region TEXT COLLATE "C",
-    contact_hours BIGINT NOT NULL CHECK (contact_hours IN (0, 1)),
-    frequency_cap BIGINT,
-    retention_days BIGINT,
-    revision BIGINT NOT NULL,
-    created_at TEXT COLLATE "C" NOT NULL,
-    updated_at TEXT COLLATE "C" NOT NULL
-);
+-- How many transactions each process has written, as the process counts them: one whose commit got no answer is found by
+-- its number. PostgreSQL gives the numbers of transactions that a crash has lost to other transactions.
+-- `before`: how many it had written before its last transaction; fewer than it knows of means that a server lost some.
+CREATE TABLE writers (
+    writer TEXT COLLATE "C" PRIMARY KEY,
+    transactions BIGINT NOT NULL,
+    last_at TIMESTAMPTZ NOT NULL,
+    before BIGINT
+) WITH (fillfactor = 20);
 
+-- How many transactions have written in each workspace, apart from those that write in all of them, which the row `fence`
+-- counts. A process whose count is another has cached rows that others may have changed. The key is a hash of the
+-- workspace's identifier, as of the advisory lock that a transaction takes before it writes there.
+CREATE TABLE workspace_versions (
+    key BIGINT PRIMARY KEY,
+    version BIGINT NOT NULL
+) WITH (fillfactor = 20);
+
+-- `made_by`: the actor who made the key. `last_used_at`: its last use, to the hour.
 CREATE TABLE api_keys (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
@@ -38,125 +39,18 @@ CREATE TABLE api_keys (
     hint TEXT COLLATE "C" NOT NULL,
     created_at TEXT COLLATE "C" NOT NULL,
     revoked_at TEXT COLLATE "C",
-    scopes TEXT COLLATE "C" NOT NULL
+    scopes TEXT COLLATE "C" NOT NULL,
+    made_by TEXT COLLATE "C",
+    last_used_at TEXT COLLATE "C"
 );
 
 CREATE INDEX api_keys_of_workspace ON api_keys (workspace_id);
 
-CREATE TABLE agents (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    name TEXT COLLATE "C" NOT NULL,
-    provider TEXT COLLATE "C" NOT NULL,
-    provider_agent_id TEXT COLLATE "C",
-    direction TEXT COLLATE "C" NOT NULL,
-    allow_outbound BIGINT NOT NULL CHECK (allow_outbound IN (0, 1)),
-    is_active BIGINT NOT NULL CHECK (is_active IN (0, 1)),
-    placeholders TEXT COLLATE "C",
-    from_number TEXT COLLATE "C",
-    voicemail TEXT COLLATE "C",
-    voicemail_message TEXT COLLATE "C",
-    max_call_seconds BIGINT,
-    revision BIGINT NOT NULL,
-    created_at TEXT COLLATE "C" NOT NULL,
-    updated_at TEXT COLLATE "C" NOT NULL,
-    removed_at TEXT COLLATE "C"
-);
-
-CREATE INDEX agents_of_workspace ON agents (workspace_id);
-
-CREATE TABLE trunks (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    name TEXT COLLATE "C" NOT NULL,
-    address TEXT COLLATE "C" NOT NULL,
-    provider_trunk_id TEXT COLLATE "C",
-    created_at TEXT COLLATE "C" NOT NULL,
-    removed_at TEXT COLLATE "C"
-);
-
-CREATE INDEX trunks_of_workspace ON trunks (workspace_id);
-
-CREATE TABLE numbers (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    phone TEXT COLLATE "C" NOT NULL,
-    carrier TEXT COLLATE "C",
-    trunk_id TEXT COLLATE "C" REFERENCES trunks (id),
-    rate_per_minute BIGINT,
-    created_at TEXT COLLATE "C" NOT NULL,
-    UNIQUE (workspace_id, phone)
-);
-
-CREATE TABLE flows (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    name TEXT COLLATE "C" NOT NULL,
-    steps TEXT COLLATE "C" NOT NULL,
-    created_at TEXT COLLATE "C" NOT NULL,
-    removed_at TEXT COLLATE "C"
-);
-
-CREATE INDEX flows_of_workspace ON flows (workspace_id);
-
-CREATE TABLE sms_settings (
-    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
-    footer_enabled BIGINT NOT NULL CHECK (footer_enabled IN (0, 1)),
-    footer_text TEXT COLLATE "C" NOT NULL,
-    max_segments BIGINT NOT NULL,
-    retry_enabled BIGINT NOT NULL CHECK (retry_enabled IN (0, 1)),
-    retry_max_attempts BIGINT NOT NULL,
-    retry_delay_minutes BIGINT NOT NULL,
-    custom_variables TEXT COLLATE "C" NOT NULL,
-    revision BIGINT NOT NULL
-);
-
-CREATE TABLE call_settings (
-    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
-    retry_max_attempts BIGINT NOT NULL,
-    retry_delay_minutes BIGINT NOT NULL
-);
-
-CREATE TABLE reply_settings (
-    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
-    enabled BIGINT NOT NULL CHECK (enabled IN (0, 1)),
-    stop_text TEXT COLLATE "C" NOT NULL,
-    start_text TEXT COLLATE "C" NOT NULL,
-    help_text TEXT COLLATE "C" NOT NULL,
-    help_when_opted_out BIGINT NOT NULL CHECK (help_when_opted_out IN (0, 1))
-);
-
--- What an SMS segment or a minute of a call costs a workspace, by provider and country, as a JSON array.
-CREATE TABLE price_tables (
-    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
-    currency TEXT COLLATE "C" NOT NULL,
-    prices TEXT COLLATE "C" NOT NULL
-);
-
-CREATE TABLE unsubscribes (
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    phone TEXT COLLATE "C" NOT NULL,
-    scope TEXT COLLATE "C" NOT NULL,
-    source TEXT COLLATE "C" NOT NULL,
-    evidence TEXT COLLATE "C",
-    created_at TEXT COLLATE "C" NOT NULL,
-    archived_campaign BIGINT,
-    PRIMARY KEY (workspace_id, phone)
-);
-
-CREATE INDEX unsubscribes_by_time ON unsubscribes (workspace_id, created_at);
-
-CREATE INDEX unsubscribes_to_hash ON unsubscribes (workspace_id, created_at)
-WHERE substr(phone, 1, 1) <> '#' AND scope <> 'held';
-
--- Numbers of erased people stay on the register as hashes with their workspace's salt; without a row there are none.
-CREATE TABLE register_salts (
-    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
-    salt TEXT COLLATE "C" NOT NULL
-);
-
--- A campaign is known outside by its id; its recipients and dispatches name it by its number, which keeps millions of rows
--- small. While `loading_until` is set nobody sees the campaign.
+-- A campaign is known outside by its id; its recipients and dispatches name it by its number, which keeps millions of
+-- rows small. While `loading_until` is set, the campaign is hidden.
+-- `variable_names`: the names that may fill the placeholders of its text, as JSON; null means unknown.
+-- `adds_to`: the campaign that the contacts of this hidden one are moved to, slice by slice, once all are loaded.
+-- `changed_by`: the actor who has changed it last; null means unknown.
 CREATE TABLE campaigns (
     number BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     id TEXT COLLATE "C" NOT NULL UNIQUE,
@@ -203,7 +97,14 @@ CREATE TABLE campaigns (
     variable_names TEXT COLLATE "C",
     archived_at TEXT COLLATE "C",
     erased_at TEXT COLLATE "C",
-    retry_voicemail INTEGER CHECK (retry_voicemail IN (0, 1))
+    retry_voicemail INTEGER CHECK (retry_voicemail IN (0, 1)),
+    replace_characters BIGINT CHECK (replace_characters IN (0, 1)),
+    stay_open BIGINT NOT NULL DEFAULT 0 CHECK (stay_open IN (0, 1)),
+    adds_to TEXT COLLATE "C",
+    external_id TEXT COLLATE "C",
+    metadata TEXT COLLATE "C",
+    from_numbers TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    changed_by TEXT COLLATE "C"
 );
 
 CREATE INDEX campaigns_in_status ON campaigns (status, created_at, id) WHERE loading_until IS NULL;
@@ -216,33 +117,22 @@ CREATE INDEX campaigns_archived ON campaigns (workspace_id, channel, status) WHE
 CREATE INDEX campaigns_to_erase ON campaigns (workspace_id, completed_at)
 WHERE completed_at IS NOT NULL AND erased_at IS NULL AND loading_until IS NULL;
 
--- What an erased campaign's report keeps, and how far its erasure has come: null when it is done.
-CREATE TABLE erasures (
-    campaign_number BIGINT PRIMARY KEY REFERENCES campaigns (number),
-    figures TEXT COLLATE "C" NOT NULL,
-    next_position BIGINT
-);
+CREATE INDEX campaigns_listed ON campaigns (workspace_id, channel, created_at, id) INCLUDE (number)
+WHERE loading_until IS NULL;
 
-CREATE INDEX erasures_unfinished ON erasures (campaign_number) WHERE next_position IS NOT NULL;
+CREATE INDEX campaigns_listed_in_status ON campaigns (workspace_id, channel, status, created_at, id) INCLUDE (number)
+WHERE loading_until IS NULL;
 
-CREATE TABLE archives (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    file TEXT COLLATE "C" NOT NULL,
-    created_at TEXT COLLATE "C" NOT NULL
-);
+CREATE INDEX campaigns_adding ON campaigns (adds_to) WHERE adds_to IS NOT NULL;
 
-CREATE TABLE archived_campaigns (
-    campaign_number BIGINT PRIMARY KEY REFERENCES campaigns (number),
-    archive_id TEXT COLLATE "C" NOT NULL REFERENCES archives (id),
-    state TEXT COLLATE "C" NOT NULL,
-    next_position BIGINT NOT NULL,
-    figures TEXT COLLATE "C" NOT NULL,
-    erase BIGINT NOT NULL DEFAULT 0 CHECK (erase IN (0, 1)),
-    begun_at TEXT COLLATE "C" NOT NULL
-);
+-- Lists by the application's identifier, or by metadata, newest first.
+CREATE INDEX campaigns_by_external_id ON campaigns (workspace_id, external_id, created_at, id)
+WHERE external_id IS NOT NULL;
 
-CREATE INDEX archived_campaigns_to_erase ON archived_campaigns (campaign_number) WHERE erase = 1;
+CREATE INDEX campaigns_with_metadata ON campaigns (workspace_id, channel, created_at, id) WHERE metadata IS NOT NULL;
 
+-- `added_at`: when the contact was added to a campaign that existed; null where it was loaded with its campaign.
+-- `time_zone`, `us_place`: where the contact is, as far as its list says.
 CREATE TABLE recipients (
     campaign_number BIGINT NOT NULL,
     position BIGINT NOT NULL,
@@ -265,10 +155,11 @@ CREATE TABLE recipients (
     dispatched BIGINT NOT NULL DEFAULT 0 CHECK (dispatched IN (0, 1)),
     successful BIGINT NOT NULL DEFAULT 0 CHECK (successful IN (0, 1)),
     ended_at TEXT COLLATE "C",
+    added_at TEXT COLLATE "C",
+    time_zone TEXT COLLATE "C",
+    us_place TEXT COLLATE "C",
     PRIMARY KEY (campaign_number, position)
 );
-
-CREATE INDEX recipients_by_phone ON recipients (campaign_number, phone) WHERE phone IS NOT NULL;
 
 CREATE INDEX recipients_without_phone ON recipients (campaign_number, left(phone_number, 200)) WHERE phone IS NULL;
 
@@ -285,6 +176,21 @@ WHERE status = 'waiting';
 
 CREATE INDEX recipients_waiting_with ON recipients (phone) WHERE status = 'waiting' AND phone IS NOT NULL;
 
+CREATE INDEX recipients_not_plain ON recipients (campaign_number, status, reason, dispatched)
+WHERE status <> 'pending'
+    AND status <> 'waiting'
+    AND status <> 'dispatching'
+    AND status <> 'in_progress'
+    AND status <> 'unknown'
+    AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0);
+
+CREATE INDEX recipients_in_flight ON recipients (campaign_number, status, due_at NULLS FIRST, position)
+WHERE status IN ('dispatching', 'in_progress', 'unknown');
+
+-- The number comes first: so the index serves one campaign, and all campaigns with a number.
+CREATE INDEX recipients_by_phone ON recipients (phone, campaign_number) WHERE phone IS NOT NULL;
+
+-- `cost` is in millionths of the currency, which add up exactly. `judged_at`: when a later verdict came.
 CREATE TABLE calls (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
@@ -308,6 +214,11 @@ CREATE TABLE calls (
     answered_at TEXT COLLATE "C",
     ended_at TEXT COLLATE "C",
     country TEXT,
+    cost BIGINT,
+    cost_currency TEXT COLLATE "C",
+    judged_at TEXT COLLATE "C",
+    external_id TEXT COLLATE "C",
+    metadata TEXT COLLATE "C",
     FOREIGN KEY (campaign_number) REFERENCES campaigns (number),
     FOREIGN KEY (campaign_number, position) REFERENCES recipients (campaign_number, position)
 );
@@ -325,31 +236,19 @@ CREATE INDEX calls_of_workspace ON calls (workspace_id, id);
 CREATE INDEX calls_to_erase ON calls (workspace_id, ended_at)
 WHERE ended_at IS NOT NULL AND to_number <> '' AND campaign_number IS NULL;
 
-CREATE TABLE messages (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    to_number TEXT COLLATE "C" NOT NULL,
-    from_number TEXT COLLATE "C",
-    carrier TEXT COLLATE "C" NOT NULL,
-    body TEXT COLLATE "C" NOT NULL,
-    segments BIGINT NOT NULL,
-    status TEXT COLLATE "C" NOT NULL,
-    reason TEXT COLLATE "C",
-    attempts BIGINT NOT NULL,
-    tries BIGINT NOT NULL,
-    provider_id TEXT COLLATE "C",
-    purpose TEXT COLLATE "C" NOT NULL,
-    send_until TEXT COLLATE "C",
-    created_at TEXT COLLATE "C" NOT NULL,
-    ended_at TEXT COLLATE "C"
-);
+CREATE INDEX calls_to_number ON calls (to_number, created_at);
 
-CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
+CREATE INDEX calls_of_campaign ON calls (campaign_number, id) WHERE campaign_number IS NOT NULL;
 
--- A workspace's messages are listed newest first: identifiers sort in the order of their creation.
-CREATE INDEX messages_of_workspace ON messages (workspace_id, id);
+CREATE INDEX calls_of_agent ON calls (workspace_id, agent_id, id);
 
-CREATE INDEX messages_to_erase ON messages (workspace_id, ended_at) WHERE ended_at IS NOT NULL AND to_number <> '';
+CREATE INDEX calls_by_status ON calls (workspace_id, status, id);
+
+CREATE INDEX calls_by_outcome ON calls (workspace_id, (COALESCE(outcome, 'unknown')), id);
+
+CREATE INDEX calls_by_external_id ON calls (workspace_id, external_id, id) WHERE external_id IS NOT NULL;
+
+CREATE INDEX calls_with_metadata ON calls (workspace_id, id) WHERE metadata IS NOT NULL;
 
 -- The ledger: one row is one request to a provider, committed before the provider gets it. `number` is the order of
 -- writing.
@@ -407,6 +306,20 @@ CREATE INDEX dispatches_of_call ON dispatches (call_id) WHERE call_id IS NOT NUL
 -- An index takes no more than 2,700 bytes of a row, and what providers and contacts write may be longer.
 CREATE INDEX dispatches_by_provider_id ON dispatches (left(provider_id, 200)) WHERE provider_id IS NOT NULL;
 
+CREATE INDEX dispatches_to_number ON dispatches (to_number, created_at);
+
+CREATE INDEX dispatches_of_campaign ON dispatches (campaign_number, created_at, number) WHERE campaign_number IS NOT NULL;
+
+CREATE INDEX dispatches_open ON dispatches (state, created_at, id) WHERE state IN ('dispatching', 'unknown');
+
+-- For reports: what became of few. The plain good end is in neither index, so that most messages do not pay for them.
+CREATE INDEX dispatches_not_plain ON dispatches (campaign_number)
+WHERE state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL);
+
+-- Requests that an operator has decided about, for taking the decisions back.
+CREATE INDEX dispatches_decided ON dispatches (workspace_id, created_at, id)
+WHERE state = 'given_up' OR reason = 'assumed_sent';
+
 CREATE TABLE inbound_messages (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
@@ -431,72 +344,9 @@ WHERE keyword IS NOT NULL;
 
 CREATE INDEX inbound_messages_by_sender ON inbound_messages (workspace_id, from_number, received_at);
 
-CREATE TABLE accounts (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    provider TEXT COLLATE "C" NOT NULL,
-    sealed TEXT COLLATE "C" NOT NULL,
-    replies_to_keywords BIGINT NOT NULL CHECK (replies_to_keywords IN (0, 1)),
-    revision BIGINT NOT NULL,
-    created_at TEXT COLLATE "C" NOT NULL,
-    updated_at TEXT COLLATE "C" NOT NULL,
-    UNIQUE (workspace_id, provider)
-);
+CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at);
 
-CREATE TABLE callbacks (
-    account_id TEXT COLLATE "C" NOT NULL,
-    event_id TEXT COLLATE "C" NOT NULL,
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    result TEXT COLLATE "C" NOT NULL,
-    body BYTEA NOT NULL,
-    received_at TEXT COLLATE "C" NOT NULL,
-    report TEXT COLLATE "C",
-    PRIMARY KEY (account_id, event_id)
-);
-
-CREATE TABLE work (
-    change BIGINT PRIMARY KEY,
-    kind TEXT COLLATE "C" NOT NULL,
-    workspace_id TEXT COLLATE "C" NOT NULL,
-    unit_id TEXT COLLATE "C" NOT NULL,
-    due_at TEXT COLLATE "C",
-    UNIQUE (kind, workspace_id, unit_id)
-);
-
-CREATE INDEX work_due ON work (due_at, change) WHERE due_at IS NOT NULL;
-
-CREATE INDEX work_done ON work (change) WHERE due_at IS NULL AND kind IN ('call', 'message');
-
-CREATE TABLE last_change (
-    id BIGINT PRIMARY KEY CHECK (id = 1),
-    change BIGINT NOT NULL
-);
-
-CREATE TABLE database_identity (
-    id TEXT COLLATE "C" NOT NULL PRIMARY KEY
-);
-
-CREATE TABLE lease (
-    id BIGINT PRIMARY KEY CHECK (id = 1),
-    epoch BIGINT NOT NULL,
-    host TEXT COLLATE "C",
-    path TEXT COLLATE "C",
-    renewed_at TEXT COLLATE "C" NOT NULL,
-    quarantine_reason TEXT COLLATE "C",
-    quarantine_epoch BIGINT,
-    steady_since TEXT COLLATE "C",
-    steady_until TEXT COLLATE "C"
-);
-
--- Who dispatches: each worker has a lease of its own, by the clock of the database.
-CREATE TABLE workers (
-    epoch BIGINT PRIMARY KEY,
-    place BIGINT NOT NULL,
-    renewed_at TEXT COLLATE "C" NOT NULL,
-    until TEXT COLLATE "C" NOT NULL,
-    intent_permits BIGINT NOT NULL DEFAULT 0,
-    request_permits BIGINT NOT NULL DEFAULT 0
-);
+CREATE INDEX inbound_messages_unclear ON inbound_messages (workspace_id, received_at) WHERE unclear = 1;
 
 -- Which worker drives a campaign, what a rated number sends, or the single calls and messages of a workspace.
 CREATE TABLE claims (
@@ -509,48 +359,6 @@ CREATE TABLE claims (
 
 CREATE INDEX claims_held ON claims (epoch) WHERE held = 1;
 
-CREATE TABLE home (
-    id BIGINT PRIMARY KEY CHECK (id = 1),
-    host TEXT COLLATE "C" NOT NULL,
-    path TEXT COLLATE "C" NOT NULL
-);
-
-CREATE TABLE runs (
-    campaign_number BIGINT PRIMARY KEY REFERENCES campaigns (number),
-    owner_epoch BIGINT NOT NULL,
-    next_slot_at TEXT COLLATE "C",
-    assigned BIGINT NOT NULL DEFAULT 0,
-    postponed_under TEXT COLLATE "C"
-);
-
-CREATE TABLE sender_paces (
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    phone TEXT COLLATE "C" NOT NULL,
-    next_slot_at TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (workspace_id, phone)
-);
-
-CREATE TABLE request_windows (
-    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
-    started_at TEXT COLLATE "C" NOT NULL,
-    count BIGINT NOT NULL
-);
-
-CREATE TABLE idempotency_keys (
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    operation TEXT COLLATE "C" NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    fingerprint TEXT COLLATE "C" NOT NULL,
-    token TEXT COLLATE "C" NOT NULL,
-    answer BYTEA,
-    location TEXT COLLATE "C",
-    locked_until TEXT COLLATE "C" NOT NULL,
-    expires_at TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (workspace_id, operation, key)
-);
-
-CREATE INDEX idempotency_keys_expiring ON idempotency_keys (expires_at);
-
 CREATE TABLE audit (
     number BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     at TEXT COLLATE "C" NOT NULL,
@@ -560,6 +368,8 @@ CREATE TABLE audit (
     subject TEXT COLLATE "C" NOT NULL,
     detail TEXT COLLATE "C"
 );
+
+CREATE INDEX audit_of_workspace ON audit (workspace_id, number);
 
 CREATE TABLE trail (
     number BIGINT PRIMARY KEY,
@@ -580,63 +390,16 @@ CREATE TABLE trail (
     due_at TEXT COLLATE "C",
     repeats BIGINT NOT NULL,
     actor TEXT COLLATE "C",
-    phone TEXT COLLATE "C"
+    phone TEXT COLLATE "C",
+    schedule_id TEXT COLLATE "C",
+    webhook_id TEXT COLLATE "C"
 );
 
 CREATE INDEX trail_of_campaign ON trail (campaign_number, position, number) WHERE campaign_number IS NOT NULL;
 
 CREATE INDEX trail_of_workspace ON trail (workspace_id, number) WHERE what = 'workspace';
 
-CREATE VIEW campaign_progress AS
-SELECT
-    campaigns.id,
-    workspaces.name AS workspace,
-    campaigns.name,
-    campaigns.channel,
-    campaigns.status,
-    campaigns.pause_reason,
-    campaigns.recipients_total AS total,
-    campaigns.recipients_pending AS pending,
-    campaigns.recipients_open AS open,
-    campaigns.recipients_completed AS completed,
-    campaigns.recipients_successful AS successful,
-    campaigns.recipients_failed AS failed,
-    campaigns.created_at,
-    campaigns.started_at,
-    campaigns.completed_at
-FROM campaigns
-JOIN workspaces ON workspaces.id = campaigns.workspace_id
-WHERE campaigns.loading_until IS NULL;
-
-CREATE VIEW recipient_outcomes AS
-SELECT
-    campaigns.id AS campaign_id,
-    campaigns.name AS campaign,
-    recipients.status,
-    recipients.reason,
-    COUNT(*) AS recipients
-FROM recipients
-JOIN campaigns ON campaigns.number = recipients.campaign_number
-WHERE campaigns.loading_until IS NULL
-GROUP BY campaigns.number, recipients.status, recipients.reason;
-
-CREATE TABLE provider_throttles (
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    provider TEXT COLLATE "C" NOT NULL,
-    since TEXT COLLATE "C" NOT NULL,
-    until TEXT COLLATE "C" NOT NULL,
-    refusals BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, provider)
-);
-
 CREATE INDEX trail_of_number ON trail (workspace_id, phone, number) WHERE phone IS NOT NULL;
-
-CREATE TABLE stops (
-    id BIGINT PRIMARY KEY CHECK (id = 1),
-    number BIGINT NOT NULL
-);
-
-CREATE INDEX unsubscribes_held ON unsubscribes (created_at, workspace_id, phone) WHERE scope = 'held';
 
 CREATE TABLE campaign_lists (
     number BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
@@ -644,70 +407,7 @@ CREATE TABLE campaign_lists (
     change BIGINT NOT NULL
 );
 
-CREATE TABLE campaign_counts (
-    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
-    channel TEXT COLLATE "C" NOT NULL,
-    status TEXT COLLATE "C" NOT NULL,
-    count BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, channel, status)
-);
-
-CREATE INDEX campaigns_listed ON campaigns (workspace_id, channel, created_at, id) INCLUDE (number)
-WHERE loading_until IS NULL;
-
-CREATE INDEX campaigns_listed_in_status ON campaigns (workspace_id, channel, status, created_at, id) INCLUDE (number)
-WHERE loading_until IS NULL;
-
-CREATE INDEX dispatches_to_number ON dispatches (to_number, created_at);
-
-CREATE INDEX dispatches_of_campaign ON dispatches (campaign_number, created_at, number) WHERE campaign_number IS NOT NULL;
-
-CREATE INDEX dispatches_open ON dispatches (state, created_at, id) WHERE state IN ('dispatching', 'unknown');
-
--- For reports: what became of few. The plain good end is in neither index, so that most messages do not pay for them.
-CREATE INDEX dispatches_not_plain ON dispatches (campaign_number)
-WHERE state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL);
-
-CREATE INDEX recipients_not_plain ON recipients (campaign_number, status, reason, dispatched)
-WHERE status <> 'pending'
-    AND status <> 'waiting'
-    AND status <> 'dispatching'
-    AND status <> 'in_progress'
-    AND status <> 'unknown'
-    AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0);
-
-CREATE INDEX recipients_in_flight ON recipients (campaign_number, status, due_at NULLS FIRST, position)
-WHERE status IN ('dispatching', 'in_progress', 'unknown');
-
 CREATE INDEX callbacks_by_time ON callbacks (workspace_id, received_at);
-
-CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, received_at);
-
-CREATE INDEX inbound_messages_unclear ON inbound_messages (workspace_id, received_at) WHERE unclear = 1;
-
-CREATE INDEX audit_of_workspace ON audit (workspace_id, number);
-
-CREATE TABLE subscriptions (
-    name TEXT COLLATE "C" PRIMARY KEY,
-    workspace_id TEXT COLLATE "C" REFERENCES workspaces (id),
-    position BIGINT NOT NULL,
-    gap_until BIGINT NOT NULL,
-    holder TEXT COLLATE "C",
-    held_until TEXT COLLATE "C",
-    created_at TEXT COLLATE "C" NOT NULL,
-    updated_at TEXT COLLATE "C" NOT NULL
-);
-
-CREATE TABLE trail_purged (
-    id BIGINT PRIMARY KEY CHECK (id = 1),
-    until BIGINT NOT NULL
-);
-
-INSERT INTO last_change (id, change) VALUES (1, 0);
-
-INSERT INTO stops (id, number) VALUES (1, 0);
-
-INSERT INTO trail_purged (id, until) VALUES (1, 0);
 
 INSERT INTO database_identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''));
 
@@ -882,7 +582,7 @@ $$;
 
 CREATE TRIGGER agents_changed AFTER UPDATE ON agents FOR EACH ROW EXECUTE FUNCTION agent_changed();
 
--- What was told of a campaign whose loading was given up is no loss: nobody ever saw the campaign.
+-- Deleted entries of a campaign whose loading was given up are no loss: the campaign was never visible.
 CREATE FUNCTION trail_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.campaign_number IS NULL OR EXISTS (
@@ -896,8 +596,8 @@ $$;
 
 CREATE TRIGGER trail_is_purged AFTER DELETE ON trail FOR EACH ROW EXECUTE FUNCTION trail_deleted();
 
--- Processes that wait for work, for calls or for the answer of a key are told once by each transaction that changes
--- some. The message names the topic and no tenant.
+-- Each transaction that changes work, calls or keys notifies the waiting processes once. The message names the topic and
+-- no tenant.
 CREATE FUNCTION wake_up() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('outreach', TG_ARGV[0]);
@@ -910,3 +610,20 @@ CREATE TRIGGER work_wakes AFTER INSERT OR UPDATE ON work FOR EACH STATEMENT EXEC
 CREATE TRIGGER calls_wake AFTER UPDATE ON calls FOR EACH STATEMENT EXECUTE FUNCTION wake_up('calls');
 
 CREATE TRIGGER keys_wake AFTER UPDATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION wake_up('keys');
+
+-- Refuses a transaction that has stored identifiers of a provider's answers, where another one, of other workspaces, has
+-- stored one of them meanwhile. It runs again, and finds it.
+CREATE FUNCTION refuse_taken_answers(providers TEXT[], ids TEXT[], own_workspaces TEXT[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT 1 FROM unnest(providers, ids) AS given (provider, provider_id)
+        JOIN dispatches ON left(dispatches.provider_id, 200) = left(given.provider_id, 200)
+            AND dispatches.provider_id = given.provider_id
+            AND dispatches.provider = given.provider
+            AND dispatches.workspace_id <> ALL (own_workspaces)
+    ) THEN
+        RAISE serialization_failure USING MESSAGE = 'another workspace has stored the identifier of an answer meanwhile';
+    END IF;
+END
+$$;
