@@ -298,6 +298,7 @@ IN_PROCESS: Final = "in_process"
 DISPATCHERS: Final = (IN_PROCESS, "procrastinate")
 
 MAX_WORKERS: Final = 16
+"""Processes that may dispatch from one database: a SQLite file has one writer, which few of them keep busy."""
 
 _MAX_SECONDS: Final = 3.2e9
 """A hundred years: beyond, dates leave what Python can represent."""

@@ -32,7 +32,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState, TrailEntry, TrailRule
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.services.registers import erasure
-from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite.copying import mark_as_archive
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables import erasures
@@ -188,10 +188,10 @@ async def test_everything_of_an_archived_campaign_is_read_as_before(place: Place
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, step: int, *, after_commit: bool = True) -> None:
     """Kill the run at so many of its transactions, after the commit or before it."""
-    real, left = files.transaction, step
+    real, left = schema.transaction, step
 
     @contextmanager
-    def counting(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    def counting(raw: sqlite3.Connection, begin: Any = "BEGIN IMMEDIATE") -> Iterator[None]:
         nonlocal left
         left -= 1
         with real(raw, begin):

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from outreach.integrations.archives.files import transaction, write_archive
+from outreach.integrations.archives.files import write_archive
 from outreach.models.archive import Archive, ArchivedErasure
 from outreach.rules.phones import stored_forms
 from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.schema import transaction
 from outreach.storage.sqlite.sql import statement
 
 _SLICE: Final = 1000

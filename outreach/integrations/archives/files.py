@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from filelock import FileLock, Timeout
 
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
+from outreach.storage.base.schema import written_by_newer
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.copying import (
+    identity_of,
     is_archive,
     mark_as_archive,
     migrating_command,
@@ -84,11 +86,6 @@ def make_archive(file: Path) -> str:
         raise StorageError(f"The archive {str(file)!r} cannot be used. {translate(error).message}") from error
 
 
-def identity_of(raw: sqlite3.Connection) -> str:
-    """Return the identity of a database, which it keeps wherever it is."""
-    return str(raw.execute("SELECT id FROM database_identity").fetchone()[0])
-
-
 @contextmanager
 def lock_archive(file: str) -> Iterator[None]:
     """Keep others from moving into an archive, and from erasing in it, within the block.
@@ -111,19 +108,6 @@ def lock_archive(file: str) -> Iterator[None]:
         lock.release(force=True)
 
 
-@contextmanager
-def transaction(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Run the block in a transaction."""
-    raw.execute(begin)
-    try:
-        yield
-        raw.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            raw.execute("ROLLBACK")
-        raise
-
-
 def _set_up(raw: sqlite3.Connection) -> None:
     raw.execute("PRAGMA foreign_keys = ON")
     # Rows are deleted elsewhere when they are committed here.
@@ -133,10 +117,7 @@ def _set_up(raw: sqlite3.Connection) -> None:
 def _check(raw: sqlite3.Connection, file: str, identity: str) -> None:
     version = version_of(raw)
     if version.newer:
-        raise ArchiveUnavailable(
-            f"The archive {file} was written by a newer version of this package: it has {', '.join(version.newer)}. "
-            "Install that version."
-        )
+        raise ArchiveUnavailable(f"{written_by_newer(f'The archive {file}', version)} Install that version.")
     if version.pending_migrations and version.applied:
         raise ArchiveUnavailable(needs_migration(raw), command=migrating_command(raw))
     if not version.applied or identity_of(raw) != identity:

@@ -20,7 +20,6 @@ import orjson
 
 from outreach.core.clock import Clock, format_timestamp, parse_timestamp
 from outreach.errors import StorageError
-from outreach.integrations.archives.files import transaction
 from outreach.ledger.campaigns.reporting import REPLY_WINDOW, report_of
 from outreach.ledger.common import campaign_of
 from outreach.models.archive import ArchiveResult
@@ -29,6 +28,7 @@ from outreach.serialization.json_reports import write_campaign_report
 from outreach.storage.base.progress import Progress
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image
+from outreach.storage.sqlite.schema import transaction
 
 _SLICE: Final = 500
 _TRIES: Final = 5

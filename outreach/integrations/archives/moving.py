@@ -11,15 +11,15 @@ from typing import Final
 
 from outreach.core.clock import Clock, SystemClock, format_timestamp
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, InvalidRequest, NotFound, StorageError
-from outreach.integrations.archives.files import identity_of, lock_archive, make_archive, transaction
+from outreach.integrations.archives.files import lock_archive, make_archive
 from outreach.integrations.archives.mover import Mover
 from outreach.ledger.campaigns.reporting import REPLY_WINDOW
 from outreach.models.archive import ArchiveResult
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.sqlite.copying import is_archive, is_empty, open_read_only, require_database
+from outreach.storage.sqlite.copying import identity_of, is_archive, is_empty, open_read_only, require_database
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
-from outreach.storage.sqlite.schema import apply_migrations, version_of
+from outreach.storage.sqlite.schema import apply_migrations, transaction, version_of
 from outreach.storage.sqlite.storage import BUSY_SECONDS
 from outreach.storage.sqlite.watch import FileWatch
 

@@ -14,7 +14,15 @@ from outreach.storage.postgres.connect import NUMBERS_KEY, PostgresConnection
 from outreach.storage.postgres.errors import is_row_error
 from outreach.storage.postgres.sql import Queries, Types, arrays, for_driver
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, everything_changed, write_one_by_one
+from outreach.storage.unit_of_work.kinds import (
+    Change,
+    Kind,
+    Row,
+    Write,
+    and_visible,
+    everything_changed,
+    write_one_by_one,
+)
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 TAKE_NUMBERS: Final = f"SELECT pg_advisory_xact_lock({NUMBERS_KEY})"
@@ -143,7 +151,7 @@ def _by_column(rows: Collection[Sequence[Value]]) -> list[list[Value]]:
 def _load(kind: Kind[Any], types: Types) -> str:
     columns = ", ".join(f"{kind.table}.{name}" for name in kind.columns)
     wanted = f"{arrays(types, kind.table, kind.key)} AS wanted ({', '.join(kind.key)})"
-    return f"SELECT {columns} FROM {wanted} JOIN {kind.table} ON {_same_key(kind, 'wanted')}{_visible(kind)}"  # noqa: S608
+    return f"SELECT {columns} FROM {wanted} JOIN {kind.table} ON {_same_key(kind, 'wanted')}{and_visible(kind)}"  # noqa: S608
 
 
 def _insert(kind: Kind[Any], types: Types) -> str:
@@ -163,7 +171,7 @@ def _insert_into(kind: Kind[Any], types: Types) -> str:
 def _update(kind: Kind[Any], types: Types) -> str:
     changes = ", ".join(f"{name} = given.{name}" for name in kind.updatable)
     given = f"{arrays(types, kind.table, kind.columns)} AS given ({', '.join(kind.columns)})"
-    return f"UPDATE {kind.table} SET {changes} FROM {given} WHERE {_same_key(kind, 'given')}{_visible(kind)}"  # noqa: S608
+    return f"UPDATE {kind.table} SET {changes} FROM {given} WHERE {_same_key(kind, 'given')}{and_visible(kind)}"  # noqa: S608
 
 
 def _delete(kind: Kind[Any], types: Types) -> str:
@@ -173,10 +181,6 @@ def _delete(kind: Kind[Any], types: Types) -> str:
 
 def _same_key(kind: Kind[Any], other: str) -> str:
     return " AND ".join(f"{kind.table}.{name} = {other}.{name}" for name in kind.key)
-
-
-def _visible(kind: Kind[Any]) -> str:
-    return f" AND {kind.table}.{kind.hidden_by} IS NULL" if kind.hidden_by else ""
 
 
 _STATEMENTS: Final = {"load": _load, "insert": _insert, "put": _put, "update": _update, "delete": _delete}

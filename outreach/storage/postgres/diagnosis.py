@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from outreach.core.command_lines import pip_commands
 from outreach.errors import OutreachError, Problem
 from outreach.models.diagnosis import database_problem
-from outreach.storage.base.schema import named
+from outreach.storage.base.schema import written_by_newer, written_by_older
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
 from outreach.storage.postgres.errors import not_usable
 from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settings
@@ -125,7 +125,7 @@ def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
     elif version.newer:
         yield database_problem(
             "database_newer",
-            f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
+            written_by_newer("The database", version),
             name,
             *pip_commands("install", "--upgrade", "outreach"),
             looks=["outreach-server --version"],
@@ -136,8 +136,7 @@ def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
     elif version.pending_migrations:
         yield database_problem(
             "database_older",
-            "The database was written by an older version of this package: its migrations "
-            f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            f"{written_by_older('The database', version)} Stop every server that uses it, and migrate it.",
             name,
             "outreach-server db migrate",
         )

@@ -12,6 +12,7 @@ from psycopg import sql
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.models.database import DatabaseCheck
 from outreach.storage.base.progress import ProgressCallback
+from outreach.storage.base.schema import written_by_newer
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, conninfo_of, name_of
 from outreach.storage.postgres.errors import first_line, not_usable
 from outreach.storage.postgres.schema import apply_migrations, version_of
@@ -80,7 +81,7 @@ def check(url: str, *, quick: bool = False) -> DatabaseCheck:
         if version.is_foreign:
             problems.append("The schema `outreach` holds the tables of something else.")
         elif version.newer:
-            problems.append(f"It was written by a newer version of this package: it has {', '.join(version.newer)}.")
+            problems.append(written_by_newer("It", version))
         else:
             invalid = invalid_indexes(connection)
             problems += [f"The index {name} is not valid: run REINDEX INDEX {SCHEMA}.{name}." for name in invalid]

@@ -29,7 +29,15 @@ from outreach.storage.sqlite.sql import statement
 from outreach.storage.sqlite.thread import LockWait, close, post
 from outreach.storage.sqlite.watch import FileWatch
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, everything_changed, write_one_by_one
+from outreach.storage.unit_of_work.kinds import (
+    Change,
+    Kind,
+    Row,
+    Write,
+    and_visible,
+    everything_changed,
+    write_one_by_one,
+)
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 __all__ = [
@@ -50,7 +58,7 @@ Arrange = Callable[[Sequence[Value]], Sequence[Value]]
 def load_one(kind: Kind[Any]) -> str:
     """Return the query of one row; its values are those of the key."""
     where = " AND ".join(f"{name} = ?" for name in kind.key)
-    return f"SELECT {', '.join(kind.columns)} FROM {kind.table} WHERE {where}{_visible(kind)}"  # noqa: S608
+    return f"SELECT {', '.join(kind.columns)} FROM {kind.table} WHERE {where}{and_visible(kind)}"  # noqa: S608
 
 
 @cache
@@ -61,7 +69,7 @@ def load_many(kind: Kind[Any]) -> str:
     on = " AND ".join(
         f"{kind.table}.{name} = json_extract(wanted.value, '$[{index}]')" for index, name in enumerate(kind.key)
     )
-    return f"SELECT {columns} FROM json_each(?) AS wanted CROSS JOIN {kind.table} ON {on}{_visible(kind)}"  # noqa: S608
+    return f"SELECT {columns} FROM json_each(?) AS wanted CROSS JOIN {kind.table} ON {on}{and_visible(kind)}"  # noqa: S608
 
 
 @cache
@@ -93,11 +101,7 @@ def _update(kind: Kind[Any]) -> tuple[str, Arrange]:
     changes = ", ".join(f"{name} = ?" for name in kind.updatable)
     where = " AND ".join(f"{name} = ?" for name in kind.key)
     arrange: Arrange = itemgetter(*(kind.columns.index(name) for name in (*kind.updatable, *kind.key)))
-    return f"UPDATE {kind.table} SET {changes} WHERE {where}{_visible(kind)}", arrange  # noqa: S608
-
-
-def _visible(kind: Kind[Any]) -> str:
-    return f" AND {kind.table}.{kind.hidden_by} IS NULL" if kind.hidden_by else ""
+    return f"UPDATE {kind.table} SET {changes} WHERE {where}{and_visible(kind)}", arrange  # noqa: S608
 
 
 T = TypeVar("T")

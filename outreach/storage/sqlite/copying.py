@@ -65,6 +65,11 @@ def _named(raw: sqlite3.Connection) -> str:
     return next(str(row[2]) for row in raw.execute("PRAGMA database_list") if row[1] == "main")
 
 
+def identity_of(raw: sqlite3.Connection) -> str:
+    """Return the identity of a database, which its copies share."""
+    return str(raw.execute("SELECT id FROM database_identity").fetchone()[0])
+
+
 PAGES_AT_A_TIME: Final = 4096
 MAX_PROBLEMS: Final = 20
 

@@ -19,7 +19,7 @@ from outreach.core.command_lines import pip_commands
 from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, Problem, StorageError
 from outreach.models.diagnosis import DatabaseCode, database_problem
 from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
-from outreach.storage.base.schema import named
+from outreach.storage.base.schema import written_by_newer, written_by_older
 from outreach.storage.sqlite.copying import integrity_problems, is_archive, is_empty, open_read_only, sibling_path
 from outreach.storage.sqlite.errors import is_damage, primary_code
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
@@ -212,7 +212,7 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[Problem]:
     elif version.newer:
         yield database_problem(
             "database_newer",
-            f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
+            written_by_newer("The database", version),
             path,
             *pip_commands("install", "--upgrade", "outreach"),
             looks=["outreach-server --version"],
@@ -220,8 +220,7 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[Problem]:
     elif version.pending_migrations:
         yield database_problem(
             "database_older",
-            "The database was written by an older version of this package: its migrations "
-            f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            f"{written_by_older('The database', version)} Stop every server that uses it, and migrate it.",
             path,
             "outreach-server db backup FILE",
             "outreach-server db migrate",

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import attrs
 
+from outreach.core.config import MAX_WORKERS
 from outreach.errors import DispatchRefused
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.storage.base.dispatch_note import DispatchNote, cannot_be_written, note_in
-from outreach.storage.sqlite.copying import integrity_problems
+from outreach.storage.sqlite.copying import identity_of, integrity_problems
 from outreach.storage.sqlite.thread import call, close, connect
 from outreach.storage.sqlite.watch import FileWatch, Footprint
 
@@ -259,10 +260,6 @@ def system_mounts() -> Iterable[Mount]:
     return [Mount(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
 
 
-MAX_WORKERS: Final = 16
-"""Processes that may dispatch from one file: it has one writer, which few of them keep busy."""
-
-
 class SqliteDispatchLock:
     """Operating-system locks on files beside the database, which are released when their process ends.
 
@@ -332,7 +329,7 @@ class SqliteDispatchLock:
         Where commits are missing, the next worker pauses what runs.
         """
         # Read first: other processes may go on.
-        noted = self.positions.read(id_of(raw))
+        noted = self.positions.read(identity_of(raw))
         if noted is None or (found := position_of(raw)).has_reached(noted):
             return
         # It says so until the mark does.
@@ -526,16 +523,11 @@ class SqliteDispatchLock:
             )
 
 
-def id_of(raw: sqlite3.Connection) -> str:
-    """Return the id of a database, which its copies share."""
-    return str(raw.execute("SELECT id FROM database_identity").fetchone()[0])
-
-
 def mark_ahead(raw: sqlite3.Connection) -> HighWaterMark:
     """Return a mark ahead of a database, so that the next worker pauses what runs."""
     epoch = raw.execute("SELECT max(epoch) FROM lease").fetchone()[0] or 0
     change = raw.execute("SELECT change FROM last_change").fetchone()[0]
-    return HighWaterMark(database=id_of(raw), epoch=epoch + 1, change=change)
+    return HighWaterMark(database=identity_of(raw), epoch=epoch + 1, change=change)
 
 
 def file_system_of(path: Path, mounts: Iterable[Mount]) -> str | None:

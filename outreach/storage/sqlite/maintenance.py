@@ -16,6 +16,7 @@ from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.models.database import DatabaseCheck
 from outreach.storage.base.progress import ProgressCallback
+from outreach.storage.base.schema import written_by_newer
 from outreach.storage.sqlite.copying import (
     copy_database,
     integrity_problems,
@@ -118,7 +119,7 @@ def check(path: Path, *, quick: bool = False) -> DatabaseCheck:
             if version.is_foreign:
                 problems = ["The file holds the tables of something else."]
             elif version.newer:
-                problems = [f"It was written by a newer version of this package: it has {', '.join(version.newer)}."]
+                problems = [written_by_newer("It", version)]
         return DatabaseCheck(
             problems=problems,
             size=path.stat().st_size,

@@ -15,6 +15,7 @@ import attrs
 from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, StorageError
 from outreach.models.database import Restore
 from outreach.models.work import HighWaterMark
+from outreach.storage.base.schema import written_by_newer
 from outreach.storage.sqlite.copying import (
     copy_database,
     give_to_owner,
@@ -67,8 +68,7 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restore:
             version = version_of(raw)
             if version.newer:
                 raise DatabaseNewer(
-                    f"{str(source)!r} was written by a newer version of this package: it has "
-                    f"{', '.join(version.newer)}. Nothing was changed. Install that version."
+                    f"{written_by_newer(repr(str(source)), version)} Nothing was changed. Install that version."
                 )
             if version.is_foreign:
                 raise StorageError(f"{str(source)!r} is not a database of this package. Nothing was changed.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -15,10 +15,11 @@ from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.models.work import DatabaseHome
 from outreach.storage.base.transfer import UNFINISHED, Row, Table
+from outreach.storage.sqlite.copying import identity_of
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.memory import empty_database, open_image
-from outreach.storage.sqlite.schema import MIGRATION_SET, apply_migrations, only_user, version_of
+from outreach.storage.sqlite.schema import MIGRATION_SET, apply_migrations, only_user, transaction, version_of
 from outreach.storage.sqlite.storage import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.watch import FileWatch
 
@@ -92,7 +93,7 @@ class SqliteEndpoint:
 
     def identity(self) -> str:
         """Return the identifier given to the database at its creation."""
-        return str(self._raw.execute("SELECT id FROM database_identity").fetchone()[0])
+        return identity_of(self._raw)
 
     def home(self) -> DatabaseHome | None:
         """Return where the database was when the last worker began, or the mark of a copy."""
@@ -118,20 +119,9 @@ class SqliteEndpoint:
         found = self._raw.execute("SELECT seq FROM sqlite_sequence WHERE name = 'trail'").fetchone()
         return 0 if found is None else int(found[0])
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[object]:
         """Run the block in a transaction, or within the present one."""
-        if self._raw.in_transaction:
-            yield
-            return
-        self._raw.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._raw.execute("COMMIT")
-        except BaseException:
-            if self._raw.in_transaction:
-                self._raw.execute("ROLLBACK")
-            raise
+        return nullcontext() if self._raw.in_transaction else transaction(self._raw)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Write rows."""

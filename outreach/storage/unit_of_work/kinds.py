@@ -558,6 +558,11 @@ class Backend(Protocol):
         ...
 
 
+def and_visible(kind: Kind[Any]) -> str:
+    """Return the end of a condition, which leaves out hidden rows; empty where no row is ever hidden."""
+    return f" AND {kind.table}.{kind.hidden_by} IS NULL" if kind.hidden_by else ""
+
+
 def filtered(name: str, filters: Collection[str]) -> str:
     """Return the name of a query with the conditions of these filters, such as `campaigns.page?channel,status`."""
     return f"{name}?{','.join(sorted(filters))}" if filters else name

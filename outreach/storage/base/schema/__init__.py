@@ -76,10 +76,7 @@ def require_usable(version: Version, *, foreign: str) -> None:
     if UNFINISHED in version.newer:
         raise StorageError(UNFINISHED_MESSAGE)
     if version.newer:
-        raise DatabaseNewer(
-            f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
-            "Nothing was changed. Install that version."
-        )
+        raise DatabaseNewer(f"{written_by_newer('This database', version)} Nothing was changed. Install that version.")
     if version.is_foreign:
         raise StorageError(foreign)
 
@@ -87,9 +84,21 @@ def require_usable(version: Version, *, foreign: str) -> None:
 def pending(version: Version) -> DatabaseOlder:
     """Return the error of a database whose migrations must not be applied here."""
     return DatabaseOlder(
-        "This database was written by an older version of this package: its migrations "
-        f"{named(version.pending_migrations)} are pending. "
-        "Nothing was changed. The process that dispatches from it applies them when it opens it."
+        f"{written_by_older('This database', version)} Nothing was changed. "
+        "The process that dispatches from it applies them when it opens it."
+    )
+
+
+def written_by_newer(database: str, version: Version) -> str:
+    """Return the sentence that a newer version of this package wrote a database; `database` is its subject."""
+    return f"{database} was written by a newer version of this package: it has {', '.join(version.newer)}."
+
+
+def written_by_older(database: str, version: Version) -> str:
+    """Return the sentence that an older version of this package wrote a database; `database` is its subject."""
+    return (
+        f"{database} was written by an older version of this package: its migrations "
+        f"{named(version.pending_migrations)} are pending."
     )
 
 

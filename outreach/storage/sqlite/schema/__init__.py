@@ -122,7 +122,7 @@ def apply_migrations(
         sqlite3.Error: It is not a database, or cannot be written.
     """
     # In a transaction, to see all or nothing of another process's migration.
-    with _transaction(raw, "BEGIN"):
+    with transaction(raw, "BEGIN"):
         if not archives:
             require_no_archive(raw)
         version = _checked(raw)
@@ -137,7 +137,7 @@ def apply_migrations(
         # A copy made by another tool may have another mode.
         _set_journal(raw, "WAL")
     if pending_migrations:
-        with _transaction(raw, "BEGIN IMMEDIATE"):
+        with transaction(raw):
             pending_migrations = _checked(raw).pending_migrations
             if pending_migrations:
                 run_migrations(raw)
@@ -149,7 +149,7 @@ def apply_migrations(
 def _migrate(raw: sqlite3.Connection, progress: Progress) -> None:
     """Apply the pending migrations of a database with content, as its only user."""
     _require_only_user(raw)
-    with _locked(raw), backup_during_migration(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
+    with _locked(raw), backup_during_migration(raw, progress), transaction(raw, "BEGIN EXCLUSIVE"):
         pending_migrations = _checked(raw).pending_migrations
         raw.executemany(_RECORD_FIRST, [(MIGRATION_SET, name) for name in FIRST])
         for number, name in enumerate(pending_migrations, start=1):
@@ -193,7 +193,7 @@ def _locked(raw: sqlite3.Connection) -> Iterator[None]:
     raw.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
         # A transaction takes the lock, which this mode then keeps.
-        with _transaction(raw, "BEGIN EXCLUSIVE"):
+        with transaction(raw, "BEGIN EXCLUSIVE"):
             pass
         yield
     finally:
@@ -231,9 +231,10 @@ def _set_journal(raw: sqlite3.Connection, kind: Literal["WAL", "DELETE"]) -> Non
 
 
 @contextmanager
-def _transaction(
-    raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"]
+def transaction(
+    raw: sqlite3.Connection, begin: Literal["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] = "BEGIN IMMEDIATE"
 ) -> Iterator[None]:
+    """Run the block in a transaction."""
     raw.execute(begin)
     try:
         yield
