@@ -491,7 +491,7 @@ class GroupWriter:
         try:
             commit_group(self._session, first, take, group, control=self._control)
         except Exception as error:
-            # What waits for another process's lock goes first once, not again and again.
+            # Bulk work that waits for another process's lock is not taken first again in the next group.
             self._groups_since_bulk = 0
             if not group:
                 self._queue.put_back(first)

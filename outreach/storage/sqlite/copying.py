@@ -184,10 +184,12 @@ def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
     """Return the problems of the stored data, after reading all of it."""
     try:
         rows = raw.execute(f"PRAGMA {'quick_check' if quick else 'integrity_check'}({MAX_PROBLEMS})").fetchall()
-        told = [str(row[0]) for row in rows if row[0] != "ok"]
+        messages = [str(row[0]) for row in rows if row[0] != "ok"]
         # A row may have several lines, with a heading first. Only headings are removed, unless nothing else is left.
-        lines = [line for one in told for line in one.splitlines() if not line.startswith("*** in database")]
-        found = lines or told
+        lines = [
+            line for message in messages for line in message.splitlines() if not line.startswith("*** in database")
+        ]
+        found = lines or messages
         if not quick and not found:
             broken = raw.execute("PRAGMA foreign_key_check").fetchmany(MAX_PROBLEMS)
             found = [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in broken]

@@ -41,7 +41,7 @@ def copied_tables() -> Sequence[Table]:
             if not name.startswith(_OWN) and name not in _LEFT_OUT
         ]
         parents = {name: [row[2] for row in raw.execute(f"PRAGMA foreign_key_list({name})")] for name in names}
-        # What has come later may be referred to by nothing, and still be needed by a trigger.
+        # No foreign key shows this: the triggers of campaigns read the rows of campaign_lists.
         parents["campaigns"].append("campaign_lists")
         return [_table(raw, name) for name in TopologicalSorter(parents).static_order()]
 

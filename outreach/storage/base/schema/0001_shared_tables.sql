@@ -1,4 +1,4 @@
--- The tables that are the same in every database and refer to no others, with their indexes and first rows.
+-- The tables that are the same in every database and refer only to each other, with their indexes and first rows.
 -- `0002_own_tables` beside each backend has the tables that differ. `0003_dependent_tables` has those that refer to them.
 --
 -- Timestamps are texts in UTC of one width (2026-11-20T16:10:25.000000Z), so that they sort as the moments do. Booleans
@@ -118,7 +118,7 @@ CREATE TABLE reply_settings (
     help_when_opted_out {integer} NOT NULL CHECK (help_when_opted_out IN (0, 1))
 ) {strict};
 
--- What an SMS segment or a minute of a call costs a workspace, by provider and country, as a JSON array.
+-- Prices of SMS segments and of minutes of calls, by provider and country, as a JSON array.
 CREATE TABLE price_tables (
     workspace_id {text} NOT NULL PRIMARY KEY REFERENCES workspaces (id),
     currency {text} NOT NULL,
@@ -209,7 +209,7 @@ CREATE TABLE messages (
     metadata {text}
 ) {strict};
 
--- Answers to keywords are few among the messages, and how lately a number got one is asked.
+-- Answers to keywords are few among the messages. Queries ask when a number got its last one.
 CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
 
 -- A workspace's messages are listed newest first: identifiers sort in the order of their creation.
@@ -224,7 +224,7 @@ CREATE INDEX messages_by_external_id ON messages (workspace_id, external_id, id)
 
 CREATE INDEX messages_with_metadata ON messages (workspace_id, id) WHERE metadata IS NOT NULL;
 
--- What providers called back, as it came: each event once, so that one that comes again changes nothing.
+-- Callbacks of providers, as they came: each event once, so that one that comes again changes nothing.
 -- `report` is an unmatched event, as JSON, until a dispatch turns out to have the identifier that it names.
 CREATE TABLE callbacks (
     account_id {text} NOT NULL,
@@ -391,7 +391,7 @@ CREATE TABLE webhook_attempts (
 
 CREATE INDEX webhook_attempts_of_webhook ON webhook_attempts (workspace_id, webhook_id, id);
 
--- Up to which number entries of the trail were deleted by hand: a reader that is not past it has missed some.
+-- The highest number of the trail's entries that were deleted by hand: a reader before it has missed some.
 CREATE TABLE trail_purged (
     id {integer} PRIMARY KEY CHECK (id = 1),
     until {integer} NOT NULL
@@ -399,7 +399,7 @@ CREATE TABLE trail_purged (
 
 INSERT INTO trail_purged (id, until) VALUES (1, 0);
 
--- Who uses the console: of the database, not of a workspace. Secrets are digests, hashes, or encrypted.
+-- Users of the console. They belong to the database, not to a workspace. Secrets are digests, hashes, or encrypted.
 CREATE TABLE users (
     id {text} NOT NULL PRIMARY KEY,
     email {text} NOT NULL UNIQUE,
@@ -522,7 +522,7 @@ CREATE TABLE upload_chunks (
     FOREIGN KEY (workspace_id, upload_id) REFERENCES uploads (workspace_id, id)
 ) {strict};
 
--- What is due, and what changed last: a unit has the number of its latest change as key.
+-- Due work and the latest changes: a unit has the number of its latest change as key.
 CREATE TABLE work (
     change {integer} PRIMARY KEY,
     kind {text} NOT NULL,

@@ -53,7 +53,7 @@ CREATE TABLE forecasts (
     PRIMARY KEY (campaign_number, basis)
 ) {strict};
 
--- What was approved, by the revision of the campaign. The figures are JSON.
+-- Approvals of starts, by the revision of the campaign. The figures are JSON.
 CREATE TABLE campaign_approvals (
     campaign_number {integer} NOT NULL REFERENCES campaigns (number),
     revision {integer} NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE campaign_approvals (
     PRIMARY KEY (campaign_number, revision)
 ) {strict};
 
--- What an erased campaign's report keeps, and how far its erasure has come: null when it is done.
+-- The figures that an erased campaign's report keeps, and how far its erasure has come: null when it is done.
 CREATE TABLE erasures (
     campaign_number {integer} PRIMARY KEY REFERENCES campaigns (number),
     figures {text} NOT NULL,

@@ -113,7 +113,7 @@ CREATE INDEX campaigns_loading ON campaigns (loading_until, id) WHERE loading_un
 
 CREATE INDEX campaigns_archived ON campaigns (workspace_id, channel, status) WHERE archived_at IS NOT NULL;
 
--- What the retention looks for, the oldest first. Rows leave such indexes as they are erased.
+-- Campaigns that the retention erases, the oldest first. Rows leave such indexes as they are erased.
 CREATE INDEX campaigns_to_erase ON campaigns (workspace_id, completed_at)
 WHERE completed_at IS NOT NULL AND erased_at IS NULL AND loading_until IS NULL;
 
@@ -348,7 +348,7 @@ CREATE INDEX inbound_messages_by_time ON inbound_messages (workspace_id, receive
 
 CREATE INDEX inbound_messages_unclear ON inbound_messages (workspace_id, received_at) WHERE unclear = 1;
 
--- Which worker drives a campaign, what a rated number sends, or the single calls and messages of a workspace.
+-- The worker that drives a campaign, the requests of a rated number, or the single calls and messages of a workspace.
 CREATE TABLE claims (
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
     subject TEXT COLLATE "C" NOT NULL,
@@ -456,8 +456,8 @@ LANGUAGE sql STABLE SET enable_bitmapscan = on AS $$
     LIMIT most
 $$;
 
--- What a list of campaigns is made of is kept by triggers, so that whatever is written, it is right in the same
--- transaction. A campaign that is still loading is in no list.
+-- Triggers keep the tables behind the lists of campaigns, so that they are right in the same transaction. A campaign that
+-- is still loading is in no list.
 CREATE FUNCTION list_workspace() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO outreach.campaign_lists (workspace_id, change) VALUES (NEW.id, 0);

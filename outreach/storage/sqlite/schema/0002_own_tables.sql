@@ -91,7 +91,7 @@ WHERE loading_until IS NULL;
 
 CREATE INDEX campaigns_archived ON campaigns (workspace_id, channel, status) WHERE archived_at IS NOT NULL;
 
--- What the retention looks for, the oldest first. Rows leave these indexes as they are erased.
+-- Campaigns that the retention erases, the oldest first. Rows leave these indexes as they are erased.
 CREATE INDEX campaigns_to_erase ON campaigns (workspace_id, completed_at)
 WHERE completed_at IS NOT NULL AND erased_at IS NULL AND loading_until IS NULL;
 
@@ -297,7 +297,7 @@ WHERE state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR e
 CREATE INDEX dispatches_decided ON dispatches (workspace_id, created_at, id)
 WHERE state = 'given_up' OR reason = 'assumed_sent';
 
--- What people wrote back. `unclear` ones hold a word of opting out and were taken for no keyword: for a person to read.
+-- Replies of contacts. `unclear` ones hold a word of opting out and were taken for no keyword: for a person to read.
 -- `archived_campaign`, here and in unsubscribes, keeps what belongs to an archived campaign: without its requests it would
 -- belong to an earlier one. `media` are links, as JSON.
 CREATE TABLE inbound_messages (
@@ -355,7 +355,7 @@ CREATE TABLE audit (
 
 CREATE INDEX audit_of_workspace ON audit (workspace_id);
 
--- What happened to whom, and why. AUTOINCREMENT: a reader that has come to a number must never meet it again.
+-- The decision trail. AUTOINCREMENT: a reader that has come to a number must never meet it again.
 CREATE TABLE trail (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,
@@ -384,7 +384,7 @@ CREATE INDEX trail_of_campaign ON trail (campaign_number, position) WHERE campai
 
 CREATE INDEX trail_of_workspace ON trail (workspace_id) WHERE what = 'workspace';
 
--- What the trail tells of a number: that it came onto the register and left it, and that somebody wrote back.
+-- Entries about a number: it was put on the register or taken from it, or the contact wrote back.
 CREATE INDEX trail_of_number ON trail (workspace_id, phone) WHERE phone IS NOT NULL;
 
 -- Lists of campaigns are made of this table, `campaign_counts` and `campaign_names`, without reading all campaigns.
@@ -400,7 +400,7 @@ CREATE TABLE campaign_lists (
 -- shifted by 38 bits, and that of the campaign: what is searched for in one workspace is not looked for in others.
 CREATE VIRTUAL TABLE campaign_names USING fts5 (name, tokenize = 'trigram case_sensitive 1', columnsize = 0);
 
--- Which worker drives a campaign, what a rated number sends, or the single calls and messages of a workspace.
+-- The worker that drives a campaign, the requests of a rated number, or the single calls and messages of a workspace.
 CREATE TABLE claims (
     workspace_id TEXT NOT NULL REFERENCES workspaces (id),
     subject TEXT NOT NULL,

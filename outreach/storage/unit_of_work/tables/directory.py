@@ -219,15 +219,15 @@ class Accounts(WorkspaceTable[StoredAccount]):
             campaigns: How many running campaigns of each are looked at, and how many of those that have ended since.
             limit: How many messages of each of these, and how many single ones, are counted at the most.
         """
-        asked = [
+        ranges = [
             (owner, name, format_timestamp(after), format_timestamp(until)) for owner, name, after, until in wanted
         ]
-        if not asked:
+        if not ranges:
             return {}
         rows = self._rows.query(
             "accounts.without_receipt",
             *(WORKSPACES, CAMPAIGNS, MESSAGES, DISPATCHES),
-            wanted=json_text(asked),
+            wanted=json_text(ranges),
             campaigns=campaigns,
             limit=limit,
         )
