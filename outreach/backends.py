@@ -6,7 +6,7 @@ from outreach.serialization.documents import Value
 from outreach.storage.sqlite.backend import load_many as sqlite_load
 from outreach.storage.sqlite.backend import statement as sqlite_statement
 from outreach.storage.sqlite.backend import write as sqlite_write
-from outreach.storage.sqlite.schema import migrations as sqlite_migrations
+from outreach.storage.sqlite.schema import pending_migrations as pending_sqlite_migrations
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.storage.unit_of_work.kinds import (
     ALL_KINDS,
@@ -34,8 +34,8 @@ __all__ = [
     "Value",
     "Write",
     "everything_changed",
+    "pending_sqlite_migrations",
     "sqlite_load",
-    "sqlite_migrations",
     "sqlite_statement",
     "sqlite_write",
     "write_one_by_one",

@@ -24,13 +24,13 @@ from outreach.backends import (
     Value,
     Write,
     everything_changed,
+    pending_sqlite_migrations,
     sqlite_load,
-    sqlite_migrations,
     sqlite_statement,
     sqlite_write,
     write_one_by_one,
 )
-from outreach.errors import DatabaseNewer, StorageBusy, StorageError
+from outreach.errors import StorageBusy, StorageError
 from outreach.protocols import Operation
 
 T = TypeVar("T")
@@ -206,15 +206,12 @@ def _open_one(runner: OperationRunner | None) -> OperationRunner:
 
 def _migrate(connection: apsw.Connection) -> None:
     """Apply the pending migrations, all or none."""
-    known = sqlite_migrations()
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute("CREATE TABLE IF NOT EXISTS applied_migrations (name TEXT PRIMARY KEY)")
-        applied = {name for (name,) in connection.execute("SELECT name FROM applied_migrations")}
-        if newer := sorted(applied - known.keys()):
-            raise DatabaseNewer(f"A newer version wrote this database: {newer}. Nothing was changed.")
-        for name in sorted(known.keys() - applied):
-            for text in known[name]:
+        applied = [name for (name,) in connection.execute("SELECT name FROM applied_migrations")]
+        for name, texts in pending_sqlite_migrations(applied).items():
+            for text in texts:
                 connection.execute(text)
             connection.execute("INSERT INTO applied_migrations VALUES (?)", (name,))
         connection.execute("COMMIT")

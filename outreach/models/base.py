@@ -48,8 +48,8 @@ def set_fields(change: object) -> dict[str, Any]:
 
 
 def hidden_fields(model: type[Any]) -> tuple[str, ...]:
-    """Return the fields that no document of a model shows: `removed_at`, and those that the model names itself."""
-    return ("removed_at", *getattr(model, "_hidden", ()))
+    """Return the fields that no document of a model shows: those of every model, and those that it names itself."""
+    return ("removed_at", "digest", *getattr(model, "_hidden", ()))
 
 
 T = TypeVar("T")

@@ -165,8 +165,6 @@ class Session:
         ended_at: When it was ended; None while it lasts.
     """
 
-    _hidden: ClassVar = ("digest",)
-
     id: str
     digest: str = attrs.field(repr=False)
     user_id: str
@@ -229,8 +227,6 @@ class Invitation:
         made_by: The actor who made it.
         used_at: When it was used or withdrawn; None before.
     """
-
-    _hidden: ClassVar = ("digest",)
 
     id: str
     digest: str = attrs.field(repr=False)

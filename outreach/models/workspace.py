@@ -141,8 +141,6 @@ class ApiKey:
         last_used_at: Its last use, to the hour; None before the first.
     """
 
-    _hidden: ClassVar = ("digest",)
-
     id: str
     workspace_id: str
     name: str

@@ -49,7 +49,7 @@ from outreach.rules.segments import character_name, characters_outside_gsm, coun
 MAX_EXAMPLES: Final = 5
 MAX_SAMPLES: Final = 5
 MAX_CHARACTERS: Final = 50
-MAX_ASKED: Final = 100
+MAX_SHOWN: Final = 100
 
 WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "opted_out": "They are on the unsubscribe register.",
@@ -345,7 +345,7 @@ class PreflightTally:
             self._placeholders.see(
                 values_for(self._plan.campaign, self._plan.agent, recipient), recipient.position, recipient.phone_number
             )
-        if not self._shown or len(self.previews) >= MAX_ASKED:
+        if not self._shown or len(self.previews) >= MAX_SHOWN:
             return
         if not self._shown.isdisjoint((recipient.phone, recipient.phone_number)):
             self.previews.append(preview_of(self._plan, recipient, verdict))

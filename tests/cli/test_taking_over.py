@@ -119,7 +119,7 @@ def test_a_password_of_the_replaced_database_is_not_shown() -> None:
     ("listed", "words"),
     [
         (None, ["The provider's list is not read."]),
-        (ListedContacts(), ["The provider has no list of what it was sent."]),
+        (ListedContacts(), ["The provider cannot list what it was sent."]),
         (ListedContacts(provider="twilio", contacts=2), ["2 more contacts had requests by the list of twilio"]),
         (ListedContacts(provider="twilio", contacts=3, ambiguous=1), ["3 more contacts", "For 1 of them"]),
     ],

@@ -220,7 +220,7 @@ def test_a_field_whose_type_says_too_little_needs_a_rule() -> None:
 
 
 def test_no_document_shows_a_digest() -> None:
-    """That of a key, a session or an invitation: each model that has one and is shown names it as hidden."""
+    """That of a key, a session or an invitation: whatever a model names itself."""
     models = (outreach.models.ApiKey, outreach.models.Session, outreach.models.Invitation)
     for model in models:
         assert "digest" in attrs.fields_dict(model)

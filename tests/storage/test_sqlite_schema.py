@@ -13,9 +13,11 @@ import anyio
 import pytest
 from sqlite_utils import Database
 
+from outreach.backends import pending_sqlite_migrations
 from outreach.core.clock import SystemClock
 from outreach.database import check_database, migrate_database
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
+from outreach.storage.base.schema import FIRST
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite import storage as connect
 from outreach.storage.sqlite.diagnosis import diagnose_file
@@ -113,6 +115,17 @@ async def test_a_database_with_all_replaced_migrations_is_opened_as_it_is(
         assert migrate_database(f"sqlite:///{database}") == []
         async with storage_at(database) as storage:
             assert await storage.read(lambda tx: tx.workspaces.get("w1"))
+
+
+def test_a_storage_with_records_of_its_own_applies_what_is_pending() -> None:
+    """All first migrations, or none if it has the ones that they replace; it is refused as a file is."""
+    assert (*pending_sqlite_migrations([]),) == FIRST
+    for replaced in (*REPLACED, FIRST):
+        assert pending_sqlite_migrations(replaced) == {}
+    with pytest.raises(DatabaseOlder, match="0052_lists_by_metadata is needed"):
+        pending_sqlite_migrations(REPLACED[0][:-1])
+    with pytest.raises(DatabaseNewer, match="9999_later"):
+        pending_sqlite_migrations([*FIRST, "9999_later"])
 
 
 @pytest.mark.parametrize("recorded", [REPLACED[0][:-1], REPLACED[1][:-1], REPLACED[0][:1]])

@@ -199,7 +199,7 @@ def write_settings(
 ) -> dict[str, Any]:
     """Return all settings of a workspace."""
     return {
-        "workspace": document_of(workspace, "revision"),
+        "workspace": document_of(workspace, *hidden_fields(Workspace)),
         "sms": write_sms_settings(messages),
         "calls": document_of(calls),
         "replies": write_reply_settings(replies, texts),

@@ -57,7 +57,7 @@ class CampaignRecovery:
         Raises:
             NotFound: One of the databases has no such campaign.
             Conflict: The campaign is not paused, something is sent from the replaced database, or the ledger was
-                archived or erased in one of them.
+                moved to a ledger archive or erased in one of them.
         """
         now = self._context.now()
         await replaced._context.storage.read(lambda tx: _require_idle(tx, workspace_id, campaign_id, now))

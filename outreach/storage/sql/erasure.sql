@@ -347,7 +347,7 @@ UPDATE webhook_attempts SET answer = ''
 WHERE workspace_id = :workspace_id AND {instr}(answer, substr(:phone::text, 2)) > 0
 
 -- person_in_figures --
--- A report of an archived campaign has the providers' words, which may name the number.
+-- The report of a campaign in a ledger archive has the providers' words, which may name the number.
 UPDATE archived_campaigns SET figures = replace(figures, substr(:phone::text, 2), :name::text)
 WHERE {instr}(figures, substr(:phone::text, 2)) > 0
     AND campaign_number IN (SELECT number FROM campaigns WHERE workspace_id = :workspace_id)

@@ -111,7 +111,7 @@ def _counts(found: TakenOver, replaced: str) -> list[str]:
     if found.listed is None:
         lines.append("The provider's list is not read.")
     elif found.listed.provider is None:
-        lines.append("The provider has no list of what it was sent.")
+        lines.append("The provider cannot list what it was sent.")
     else:
         lines += _of_provider(found.listed, found.listed.provider)
     return lines

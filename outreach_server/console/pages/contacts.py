@@ -48,8 +48,8 @@ class ContactRow:
 async def show(visit: Visit) -> Response:
     """Show a page of the contacts."""
     campaign_id = visit.request.path_params["campaign"]
-    filters = visit.request.query_params
-    status, reason, text = filters.get("status", ""), filters.get("reason", ""), filters.get("q", "").strip()
+    query = visit.request.query_params
+    status, reason, text = query.get("status", ""), query.get("reason", ""), query.get("q", "").strip()
     if status not in {*words.CONTACT_STATES, ""}:
         raise not_found()
     campaign, number = visit.subject, number_in(text)
@@ -63,7 +63,7 @@ async def show(visit: Visit) -> Response:
                 reason=reason or None,
                 phone=number or None,
                 external_id=(text or None) if not number else None,
-                after=filters.get("after") or None,
+                after=query.get("after") or None,
                 limit=PAGE_SIZE,
             )
         )
@@ -104,7 +104,7 @@ async def show(visit: Visit) -> Response:
         follow_up_url=visit.url("follow-up", {"status": status, "reason": reason}, campaign=campaign_id)
         if status in ENDED and visit.may(Right.DRAFT) and page.items and not text and not campaign.erased_at
         else "",
-        first_url=url(kept) if filters.get("after") else "",
+        first_url=url(kept) if query.get("after") else "",
         next_url=url({**kept, "after": page.next}) if page.next else "",
     )
 

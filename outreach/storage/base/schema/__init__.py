@@ -1,8 +1,8 @@
 """Migrations: SQL files by name. Those that every database understands are here, others beside their backend.
 
-The migrations in `FIRST` make the whole schema. Later ones have the numbers from 55 on, which run through all of these
-folders, so that each database has its migrations in one order. A word in braces stands for what each database has in
-its own way:
+The migrations in `FIRST` make the whole schema. Numbers run through all of these folders, so that each database has its
+migrations in one order. Those of `FIRST` follow the numbers that they replace: to an earlier version of this package
+they are newer ones. A word in braces stands for what each database has in its own way:
 
 | word | meaning | SQLite | PostgreSQL |
 |---|---|---|---|
@@ -25,7 +25,7 @@ import attrs
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 
-FIRST: Final = ("0001_shared_tables", "0002_own_tables", "0003_dependent_tables")
+FIRST: Final = ("0055_shared_tables", "0056_own_tables", "0057_dependent_tables")
 """The migrations that make the schema of a new database; they replace all earlier ones."""
 
 _MOST_NAMED: Final = 3
@@ -125,7 +125,7 @@ def read_migrations(package: str, words: Mapping[str, str]) -> Mapping[str, str]
 
 def _with_first(recorded: Sequence[str], last_replaced: str) -> Sequence[str]:
     """Return the recorded migrations with `FIRST` in the place of those that it replaces."""
-    replaced = [name for name in recorded if name <= last_replaced and name not in FIRST]
+    replaced = [name for name in recorded if name <= last_replaced]
     if not replaced:
         return recorded
     if last_replaced not in replaced:

@@ -71,6 +71,22 @@ def migrations() -> Mapping[str, Sequence[str]]:
     return {name: tuple(statements(script)) for name, script in scripts().items()}
 
 
+def pending_migrations(recorded: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Return the statements of each pending migration by its name, oldest first, for a storage with records of its own.
+
+    Args:
+        recorded: The names of the migrations that it has applied.
+
+    Raises:
+        DatabaseNewer: It has migrations that this version does not know.
+        DatabaseOlder: It is too old for this version.
+    """
+    known = migrations()
+    version = version_by(sorted(recorded), tuple(known), last_replaced=LAST_REPLACED, has_tables=False)
+    require_usable(version, foreign=_FOREIGN)
+    return {name: known[name] for name in version.pending_migrations}
+
+
 def run_migrations(raw: sqlite3.Connection, *, stop_before: Collection[str] = ()) -> None:
     """Apply the pending migrations, each with its record.
 

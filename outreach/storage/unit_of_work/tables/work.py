@@ -7,6 +7,7 @@ from datetime import datetime
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.work import CampaignRunState, Claim, DatabaseHome, Lease, WorkerLease, WorkItem, WorkUnit
+from outreach.storage.base.schema import FIRST
 from outreach.storage.unit_of_work.kinds import (
     ALL_WORKSPACES,
     CALLS,
@@ -129,9 +130,12 @@ class Leases(Table):
         return str(row[0])
 
     def versions(self) -> tuple[str, str]:
-        """Return what the database is, such as `SQLite 3.46.1`, and the name of its latest migration."""
+        """Return what the database is, such as `SQLite 3.46.1`, and the name of its latest migration.
+
+        A database with the migrations that `FIRST` replaces has the same schema as a new one.
+        """
         [row] = self._rows.query("leases.versions")
-        return str(row[0]), str(row[1])
+        return str(row[0]), max(str(row[1]), FIRST[-1])
 
     def home(self) -> DatabaseHome | None:
         """Return the last confirmed home of the database."""

@@ -54,8 +54,8 @@ class AuditNoun(Noun):
 
     async def filters(self, visit: Visit) -> Sequence[Input]:
         """Return who, what and of what."""
-        query = filters_of(visit)
-        return [Input(name=name, label=label, value=query.get(name, "")) for name, label in _FILTERS.items()]
+        filters = filters_of(visit)
+        return [Input(name=name, label=label, value=filters.get(name, "")) for name, label in _FILTERS.items()]
 
 
 class WholeAuditNoun(AuditNoun):

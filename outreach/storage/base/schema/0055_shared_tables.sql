@@ -1,11 +1,10 @@
 -- The tables that are the same in every database and refer only to each other, with their indexes and first rows.
--- `0002_own_tables` beside each backend has the tables that differ. `0003_dependent_tables` has those that refer to them.
+-- `0056_own_tables` beside each backend has the tables that differ. `0057_dependent_tables` has those that refer to them.
 --
 -- Timestamps are texts in UTC of one width (2026-11-20T16:10:25.000000Z), so that they sort as the moments do. Booleans
 -- are 0 and 1. Columns that hold JSON hold it as text, to the letter. Phone numbers named `phone` are E.164.
 --
--- Every message pays for each index. No index ends with a column that only breaks ties, and none begins with the
--- workspace where the next column is rare enough.
+-- Every message pays for each index.
 
 -- `retention_days`: after so many days contacts and texts of what has ended are erased; null keeps them.
 -- `skip_unreachable`: campaigns leave out numbers that providers have reported as unreachable for good.

@@ -298,7 +298,7 @@ CREATE INDEX dispatches_decided ON dispatches (workspace_id, created_at, id)
 WHERE state = 'given_up' OR reason = 'assumed_sent';
 
 -- Replies of contacts. `unclear` ones hold a word of opting out and were taken for no keyword: for a person to read.
--- `archived_campaign`, here and in unsubscribes, keeps what belongs to an archived campaign: without its requests it would
+-- `archived_campaign`, here and in unsubscribes, keeps what belongs to a campaign in a ledger archive: without its requests it would
 -- belong to an earlier one. `media` are links, as JSON.
 CREATE TABLE inbound_messages (
     id TEXT NOT NULL PRIMARY KEY,

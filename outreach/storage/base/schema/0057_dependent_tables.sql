@@ -1,4 +1,4 @@
--- The tables that are the same in every database and refer to those of `0002_own_tables`, and two views.
+-- The tables that are the same in every database and refer to those of `0056_own_tables`, and two views.
 
 -- For people who open the file. Not at the end: where the newest table is a view, SQLite's integrity check finds no lost
 -- pages (3.40).
