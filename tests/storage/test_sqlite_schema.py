@@ -108,6 +108,7 @@ async def test_a_database_with_all_replaced_migrations_is_opened_as_it_is(
     assert check_database(f"sqlite:///{database}").pending_migrations == []
     async with SqliteStorage(database, clock=SystemClock(), migrate=False) as storage:
         assert await storage.read(lambda tx: tx.workspaces.get("w1"))
+        assert (await storage.read(lambda tx: tx.leases.versions()))[1] == FIRST[-1]
     with opened(database) as raw:
         assert raw.execute("SELECT name FROM _sqlite_migrations").fetchall() == [(name,) for name in replaced]
     with later_version():
