@@ -776,6 +776,9 @@ async def test_a_report_that_is_kept_does_not_name_anybody(place: Place) -> None
         await engine.campaigns.delete(THIS_WORKSPACE, campaign.id)
         erased = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
         assert [(one.requests, one.failure.error_message) for one in erased] == [(one.requests, None) for one in named]
+    with closing(sqlite3.connect(place.path)) as raw:
+        query = "SELECT instr(figures, 'The number') FROM archived_campaigns JOIN campaigns ON number = campaign_number"
+        assert raw.execute(f"{query} WHERE erased_at IS NOT NULL").fetchall() == [(0,)]
 
 
 async def test_an_archive_that_was_removed_half_written_is_begun_again(

@@ -58,8 +58,9 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
         return campaign
     require_deletable(campaign)
     kept = attrs.evolve(report, erased_at=now, failures=[_without_words(one) for one in report.failures])
-    tx.erasures.begin(campaign.workspace_id, campaign.id, figures=orjson.dumps(write_campaign_report(kept)).decode())
-    tx.archives.note_erasure(campaign.workspace_id, campaign.id)
+    figures = orjson.dumps(write_campaign_report(kept)).decode()
+    tx.erasures.begin(campaign.workspace_id, campaign.id, figures=figures)
+    tx.archives.note_erasure(campaign.workspace_id, campaign.id, figures=figures)
     tx.campaigns.update(
         attrs.evolve(
             campaign,

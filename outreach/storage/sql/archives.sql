@@ -31,8 +31,8 @@ ORDER BY archived_campaigns.campaign_number
 LIMIT :limit
 
 -- note_erasure --
--- The campaign is being erased.
-UPDATE archived_campaigns SET erase = 1 WHERE campaign_number = :number
+-- The campaign is being erased, and with it the words of providers in its report.
+UPDATE archived_campaigns SET erase = 1, figures = :figures WHERE campaign_number = :number
 
 -- erased --
 -- Its archive has erased it too.

@@ -249,7 +249,7 @@ class CampaignsContract(ContractBase):
     async def test_a_campaign_is_in_no_archive_at_first(self, storage: Storage) -> None:
         """Only a file has archives, and its owner moves campaigns there: others find none, and nothing to erase."""
         campaign = await given_campaign(storage)
-        await storage.write(lambda tx: tx.archives.note_erasure(THIS_WORKSPACE, campaign.id))
+        await storage.write(lambda tx: tx.archives.note_erasure(THIS_WORKSPACE, campaign.id, figures="{}"))
 
         def found(tx: Transaction) -> list[object]:
             archives = tx.archives

@@ -278,9 +278,10 @@ class Archives(Table):
             for owner, campaign_id, number, identity, file in rows
         ]
 
-    def note_erasure(self, workspace_id: str, campaign_id: str) -> None:
-        """Note that the archive of a campaign, if any, has to erase it."""
-        self._rows.execute("archives.note_erasure", number=self._rows.number(workspace_id, campaign_id))
+    def note_erasure(self, workspace_id: str, campaign_id: str, *, figures: str) -> None:
+        """Note that the archive of a campaign, if any, has to erase it, and the figures that its report keeps."""
+        number = self._rows.number(workspace_id, campaign_id)
+        self._rows.execute("archives.note_erasure", number=number, figures=figures)
 
     def erased(self, one: ArchivedErasure) -> None:
         """Note that an archive has erased a campaign."""
