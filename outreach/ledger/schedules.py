@@ -48,14 +48,20 @@ def holidays_of(template: Campaign | None, now: datetime) -> frozenset[date]:
     return closed_dates(extend_calendar(template.holidays, now.year))
 
 
-def require_no_schedule(tx: Transaction, campaign: Campaign) -> None:
-    """Raise `Conflict` if a schedule repeats a campaign, or takes its contacts."""
+def require_no_schedule(tx: Transaction, campaign: Campaign, now: datetime) -> None:
+    """Raise `Conflict` if a schedule repeats a campaign, takes its contacts, or still leaves them out."""
     for schedule in tx.schedules.list_existing(campaign.workspace_id):
         if campaign.id in {schedule.template_id, schedule.audience_id} and schedule.state != "ended":
             raise Conflict(
                 f"Campaign {campaign.name!r} is in use by schedule {schedule.name!r}: name another campaign there, or "
                 "remove the schedule, first."
             )
+    left_out_by = tx.occurrences.left_out_by(campaign.workspace_id, campaign.id, now=now)
+    if left_out_by is not None:
+        raise Conflict(
+            f"Schedule {left_out_by!r} leaves out whom campaign {campaign.name!r} has reached, and would contact them "
+            "again. Delete it after these days, or shorten not_again_within_days there, or remove the schedule, first."
+        )
 
 
 def runs_to_come(tx: Transaction, schedule: Schedule, after: datetime, now: datetime) -> Iterator[PlannedRun]:

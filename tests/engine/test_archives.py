@@ -41,7 +41,9 @@ from outreach.testing.builders import (
     make_campaign,
     make_dispatch,
     make_inbound,
+    make_occurrence,
     make_prepared,
+    make_schedule,
     make_unsubscribe,
 )
 from outreach.testing.clock import ManualClock
@@ -315,6 +317,18 @@ async def test_events_that_a_subscription_has_not_read_are_kept(place: Place) ->
         assert set(done.kept_back.values()) == {"the subscription 'billing' has not read all its events"}
         await engine.events.remove_subscription("billing")
     assert place.archive().campaigns == 2
+
+
+async def test_a_run_whose_contacts_a_schedule_leaves_out_is_kept(place: Place) -> None:
+    """It is named; once these days are over, the campaign is moved."""
+    async with place.engine() as engine:
+        run = await given_endings(engine._storage, 1, count=5)
+        schedule = make_schedule(name="Weekly", not_again_within_days=110)
+        one = make_occurrence(schedule_id=schedule.id, run_id=run.id)
+        await engine._storage.write(lambda tx: (tx.schedules.insert(schedule), tx.occurrences.insert(one)))
+        assert place.archive().kept_back == {run.id: "the schedule 'Weekly' still leaves out whom it has reached"}
+        place.clock.advance(11 * DAY.total_seconds())
+    assert place.archive().campaigns == 1
 
 
 async def test_another_campaigns_figures_do_not_change(place: Place) -> None:

@@ -44,7 +44,9 @@ from outreach.models import (
     Schedule,
     ScheduleUpdate,
 )
+from outreach.models.campaign import Counters
 from outreach.models.states import WorkspaceMode
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_lease
 from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
@@ -708,6 +710,27 @@ async def test_who_got_a_run_lately_is_left_out(place: Place) -> None:
     await place.at(NINE + 2 * DAY)
     last = (await place.runs(schedule))[-1]
     assert [second.counters.total, last.counters.total] == [2, 3]
+
+
+async def test_a_run_is_not_deleted_while_its_contacts_are_left_out(place: Place) -> None:
+    """The next run would contact them again; the error says what to do instead."""
+    schedule = await place.schedule(not_again_within_days=9)
+    await place.at(NINE)
+    [run] = await place.runs(schedule)
+    ended = attrs.evolve(run, status=CampaignStatus.COMPLETED, completed_at=NINE, revision=run.revision + 1)
+
+    def end(tx: Transaction) -> None:
+        tx.campaigns.update(ended)
+        tx.campaigns.add_counters(place.workspace, run.id, Counters(open=-3, pending=-3, completed=3))
+
+    await place.engine._storage.write(end)
+    place.clock.set(NINE + 9 * DAY)
+    with pytest.raises(Conflict, match=r"leaves out whom .* shorten not_again_within_days"):
+        await place.engine.campaigns.delete(place.workspace, run.id)
+    place.clock.set(NINE + 9 * DAY + timedelta(seconds=1))
+    erased = await place.engine.campaigns.delete(place.workspace, run.id)
+    assert erased is not None
+    assert erased.erased_at is not None
 
 
 async def test_who_waits_in_an_earlier_run_is_left_out(place: Place) -> None:

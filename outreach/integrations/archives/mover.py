@@ -29,6 +29,7 @@ from outreach.storage.base.progress import Progress
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import transaction
+from outreach.storage.sqlite.sql import statement
 
 _SLICE: Final = 500
 _TRIES: Final = 5
@@ -147,7 +148,14 @@ class Mover:
             "WHERE position < (SELECT MAX(number) FROM main.trail WHERE campaign_number = ?) LIMIT 1",
             (campaign.number,),
         ).fetchone()
-        return None if reader is None else f"the subscription {reader[0]!r} has not read all its events"
+        if reader is not None:
+            return f"the subscription {reader[0]!r} has not read all its events"
+        now = format_timestamp(self._clock.now())
+        schedule = self._raw.execute(
+            statement("occurrences.left_out_by"),
+            {"run_id": campaign.id, "workspace_id": campaign.workspace_id, "now": now},
+        ).fetchone()
+        return None if schedule is None else f"the schedule {schedule[0]!r} still leaves out whom it has reached"
 
     # ---------------------------------------------------------------------------------------------- copying
 

@@ -59,7 +59,8 @@ class CampaignDeletion:
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open, or a schedule repeats it.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open, or a schedule repeats it
+                or still leaves out whom it has reached.
             ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         now = self._context.now()
@@ -68,7 +69,7 @@ class CampaignDeletion:
         def begin(tx: Transaction) -> bool:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             require_deletable(campaign)
-            require_no_schedule(tx, campaign)
+            require_no_schedule(tx, campaign, now)
             return has_never_started(campaign) and discard(tx, campaign, now=now, actor=actor)
 
         if await storage.write(begin):

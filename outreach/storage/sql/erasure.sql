@@ -115,7 +115,8 @@ DELETE FROM transcripts
 WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
 
 -- due_campaign --
--- The oldest that has ended before the retention of its workspace, has nothing open, and is not repeated by a schedule.
+-- The oldest that has ended before the retention of its workspace, has nothing open, is not repeated by a schedule, and is
+-- no run whose contacts one still leaves out (`occurrences.left_out_by`).
 SELECT campaigns.workspace_id, campaigns.id
 FROM workspaces
 {join} campaigns INDEXED BY campaigns_to_erase ON campaigns.workspace_id = workspaces.id
@@ -132,6 +133,15 @@ WHERE workspaces.retention_days IS NOT NULL
             AND schedules.state <> 'ended'
             AND schedules.removed_at IS NULL
             AND campaigns.id IN (schedules.template_id, schedules.audience_id)
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM occurrences INDEXED BY occurrences_of_run
+        {join} schedules ON schedules.id = occurrences.schedule_id
+        WHERE occurrences.run_id = campaigns.id
+            AND occurrences.workspace_id = campaigns.workspace_id
+            AND schedules.state <> 'ended'
+            AND schedules.removed_at IS NULL
+            AND campaigns.completed_at >= {days_before:schedules.not_again_within_days}
     )
 ORDER BY campaigns.completed_at
 LIMIT 1

@@ -26,6 +26,19 @@ LIMIT 1
 SELECT {occurrences} FROM occurrences INDEXED BY occurrences_of_run
 WHERE run_id = :run_id AND workspace_id = :workspace_id
 
+-- left_out_by --
+-- The schedule that still leaves out whom a run has reached: these numbers stand in the requests of the run alone.
+SELECT schedules.name
+FROM occurrences INDEXED BY occurrences_of_run
+{join} schedules ON schedules.id = occurrences.schedule_id
+{join} campaigns ON campaigns.id = occurrences.run_id
+WHERE occurrences.run_id = :run_id
+    AND occurrences.workspace_id = :workspace_id
+    AND schedules.state <> 'ended'
+    AND schedules.removed_at IS NULL
+    AND campaigns.erased_at IS NULL
+    AND campaigns.completed_at >= {days_before:schedules.not_again_within_days}
+
 -- contacted --
 -- Whom earlier runs have reached, or will: the requests of each number, by the conditions of `dispatches.contacted`,
 -- and the open contacts of campaigns that are under way.

@@ -23,6 +23,7 @@ from outreach.testing.builders import (
     make_flow,
     make_inbound,
     make_message,
+    make_occurrence,
     make_prepared,
     make_run,
     make_schedule,
@@ -233,6 +234,32 @@ class ErasuresContract(ContractBase):
         assert await found(audience_id=None) == (THIS_WORKSPACE, audience.id)
         assert await found(state="ended") == (THIS_WORKSPACE, template.id)
         assert await found(removed_at=NOW) == (THIS_WORKSPACE, template.id)
+
+    async def test_a_run_whose_contacts_a_schedule_leaves_out_is_not_due(self, storage: Storage) -> None:
+        """Until these days are over, or the schedule has ended, is removed or leaves nobody out any more."""
+        schedule = make_schedule(not_again_within_days=60)
+        run = await given_ended(storage)
+        await given_rows(storage, schedule, make_occurrence(schedule_id=schedule.id, run_id=run.id))
+
+        async def found(days: int = 31, **changes: Any) -> bool:
+            def change(tx: Transaction) -> bool:
+                tx.schedules.update(attrs.evolve(schedule, **changes))
+                now = NOW + days * _DAY
+                due = tx.erasures.due_campaign(None, now=now) == (THIS_WORKSPACE, run.id)
+                assert due is (tx.occurrences.left_out_by(THIS_WORKSPACE, run.id, now=now) is None)
+                assert tx.occurrences.left_out_by(OTHER_WORKSPACE, run.id, now=now) is None
+                return due
+
+            return await storage.write(change)
+
+        assert await found(state="active") is False
+        assert await found(state="paused", reason="operator") is False
+        assert await found(days=60) is False
+        assert await found(days=61) is True
+        assert await found(state="ended") is True
+        assert await found(removed_at=NOW) is True
+        assert await found(not_again_within_days=30) is True
+        assert await found(not_again_within_days=None) is True
 
     async def test_a_workspace_without_retention_keeps_everything(self, storage: Storage) -> None:
         """Nothing of it is ever due."""

@@ -20,6 +20,7 @@ from outreach.storage.unit_of_work.kinds import (
     IDEMPOTENCY_KEYS,
     INBOUND,
     MESSAGES,
+    OCCURRENCES,
     RECIPIENTS,
     RUNS,
     SCHEDULES,
@@ -107,7 +108,8 @@ class Erasures(Table):
     def due_campaign(self, workspace_id: str | None, *, now: datetime) -> tuple[str, str] | None:
         """Return (workspace, campaign) of the oldest that the retention of its workspace has reached."""
         given: dict[str, Value] = {"workspace_id": workspace_id, "now": format_timestamp(now)}
-        rows = self._rows.query("erasure.due_campaign", CAMPAIGNS, SCHEDULES, WORKSPACES, **given)
+        kinds = (CAMPAIGNS, OCCURRENCES, SCHEDULES, WORKSPACES)
+        rows = self._rows.query("erasure.due_campaign", *kinds, **given)
         return (rows[0][0], rows[0][1]) if rows else None
 
     def with_retention(self, workspace_id: str | None) -> Sequence[tuple[str, int]]:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from outreach.core.clock import format_timestamp
 from outreach.models.schedule import Occurrence, Schedule
+from outreach.serialization.documents import Value
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, DISPATCHES, OCCURRENCES, RECIPIENTS, SCHEDULES
 from outreach.storage.unit_of_work.tables.base import LAST, KindTable, WorkspaceTable
 
@@ -56,6 +57,12 @@ class Occurrences(KindTable[Occurrence]):
     def of_run(self, workspace_id: str, run_id: str) -> Occurrence | None:
         """Return the run whose campaign this is; None for a campaign of no schedule."""
         return self._one(OCCURRENCES, "occurrences.of_run", workspace_id=workspace_id, run_id=run_id)
+
+    def left_out_by(self, workspace_id: str, run_id: str, *, now: datetime) -> str | None:
+        """Return the name of the schedule that still leaves out whom a run has reached; None without one."""
+        given: dict[str, Value] = {"workspace_id": workspace_id, "run_id": run_id, "now": format_timestamp(now)}
+        rows = self._rows.query("occurrences.left_out_by", OCCURRENCES, SCHEDULES, CAMPAIGNS, **given)
+        return rows[0][0] if rows else None
 
     def contacted(
         self, workspace_id: str, schedule_id: str, phones: Collection[str], *, since: datetime
