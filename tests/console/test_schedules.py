@@ -8,7 +8,15 @@ from decimal import Decimal
 import attrs
 import pytest
 
-from outreach.models import CampaignUpdate, Holiday, HolidayCalendar, Occurrence, Schedule
+from outreach.models import (
+    CampaignUpdate,
+    Holiday,
+    HolidayCalendar,
+    NewScheduleApproval,
+    Occurrence,
+    Schedule,
+    ScheduleUpdate,
+)
 from outreach.server_support import read_recurrence
 from outreach.storage.unit_of_work import Transaction
 from outreach_server.console import Role
@@ -138,6 +146,23 @@ async def test_the_page_has_a_table_of_runs(house: House) -> None:
         assert all(part in text for part in said)
     links = page.by_id("rows").all("a", href=house.url(f"campaigns/{campaign.id}"))
     assert len(links) == 2
+
+
+async def test_an_approval_that_a_change_has_ended_is_said_to_count_no_longer(house: House) -> None:
+    """A change of the schedule, and one of the campaign that its runs are like."""
+    campaign = await house.campaign()
+    schedule = await house.engine.schedules.create(house.workspace, recurring(campaign.id, "Weekly"), actor="ann")
+    new = NewScheduleApproval(revision=schedule.revision, most_contacts=9)
+    for change in (
+        house.engine.campaigns.update(house.workspace, campaign.id, CampaignUpdate(name="Other"), actor="ann"),
+        house.engine.schedules.update(house.workspace, schedule.id, ScheduleUpdate(name="Other"), actor="ann"),
+    ):
+        await house.engine.schedules.approve(house.workspace, schedule.id, new, actor="ben")
+        text = (await house.page(f"schedules/{schedule.id}")).root.text
+        assert "for up to 9 contacts a run" in text
+        assert "no longer counts" not in text
+        await change
+        assert "no longer counts" in (await house.page(f"schedules/{schedule.id}")).root.text
 
 
 @pytest.mark.parametrize("role", Role)

@@ -293,12 +293,20 @@ async def _approved_by(visit: Visit, one: Schedule) -> str:
     known = one.approval
     if known is None:
         return ""
-    names = await names_of(visit.engine, [known.approved_by])
+    names, revision = await asyncio.gather(names_of(visit.engine, [known.approved_by]), _template_revision(visit, one))
     limits = f"{words.plural(known.most_contacts, 'contact')} a run"
     if known.most_amount is not None:
         limits += f" and a cost of {known.most_amount:,}"
-    ended = "" if known.revision == one.revision else "; it has changed since, so this no longer counts"
+    counts = (known.revision, known.template_revision) == (one.revision, revision)
+    ended = "" if counts else "; it or its campaign has changed since, so this no longer counts"
     return f"By {names[known.approved_by]}, for up to {limits}{ended}"
+
+
+async def _template_revision(visit: Visit, one: Schedule) -> int | None:
+    try:
+        return (await visit.engine.campaigns.get(visit.place.id, one.template_id)).revision
+    except NotFound:
+        return None
 
 
 async def _approval_fields(_: On) -> Sequence[Input]:
