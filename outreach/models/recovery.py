@@ -14,7 +14,7 @@ class ContactedMeanwhile:
         sent: Those of them to whom something was sent, or may have been: the others failed or were put off.
         unknown: Those of them with a request whose outcome is unknown; it is looked up at the provider.
         reported: Contacts with nothing later there but reports, such as the end of a call.
-        left_out: Contacts who had opted out, or whom a person had left out: they are left out here too.
+        left_out: Contacts who had opted out, were erased, or whom a person had left out: they are left out here too.
         kept: Contacts to whom this database has sent since it was restored; they stay as they are.
         missing: Contacts whom the replaced database has alone: they were added after the backup.
     """

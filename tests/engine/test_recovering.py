@@ -459,6 +459,35 @@ async def test_who_was_erased_meanwhile_is_found_by_place_alone_where_the_place_
         assert phones_of(found.rig.carrier.reached) == {new: 1}
 
 
+async def test_who_was_erased_before_a_turn_is_not_contacted_after_the_restore(tmp_path: Path) -> None:
+    """The copy has the number still; a repetition changes nothing."""
+
+    async def meanwhile(rig: Rig, campaign: Campaign) -> None:
+        await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
+        await rig.engine.erasure.purge(campaign.workspace_id, contacts(3)[1].phone_number)
+
+    async with restored(tmp_path, ScriptedCarrier(), meanwhile) as found:
+        assert await found.take_over() == ContactedMeanwhile(left_out=1)
+        assert await found.take_over() == ContactedMeanwhile()
+        assert [one.reason for one in await people(found.rig.engine, found.campaign)] == [None, "erased", None]
+
+
+async def test_the_opt_out_of_who_was_erased_meanwhile_counts_for_the_number(tmp_path: Path) -> None:
+    """There the register has a hash of it, with a salt that the restored database may not know."""
+    phone = contacts(3)[1].phone_number
+
+    async def meanwhile(rig: Rig, campaign: Campaign) -> None:
+        await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
+        await rig.engine.unsubscribes.add(campaign.workspace_id, phone)
+        await rig.engine.erasure.purge(campaign.workspace_id, phone)
+
+    async with restored(tmp_path, ScriptedCarrier(), meanwhile) as found:
+        await found.take_over()
+        register, workspace_id = found.rig.engine.unsubscribes, found.campaign.workspace_id
+        assert await register.filter_unsubscribed(workspace_id, "sms", [phone]) == {phone}
+        assert [one.phone async for one in register.iter_all(workspace_id)] == [phone]
+
+
 async def test_whose_call_was_made_at_another_place_is_not_called_again(tmp_path: Path) -> None:
     """The call is taken over with the contact's place here."""
     databases = Databases(tmp_path)

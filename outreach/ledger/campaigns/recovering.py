@@ -15,6 +15,7 @@ import attrs
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.common import campaign_of
+from outreach.ledger.erasure.people import ERASED
 from outreach.ledger.opt_out.entries import put_on_register
 from outreach.ledger.settling.callback_events import merge_early_events
 from outreach.ledger.settling.ledger import settle
@@ -35,10 +36,11 @@ from outreach.models.states import (
 from outreach.models.unsubscribe import KEYWORD, Unsubscribe, imports_alone
 from outreach.models.work import WorkUnit
 from outreach.protocols.voice import Analyser
+from outreach.rules.phones import is_pseudonym
 from outreach.rules.settlement import NOT_REACHED, Backoff, ended_recipient
 from outreach.storage.unit_of_work import Transaction
 
-_LEFT_OUT: Final = frozenset({"opted_out", BY_OPERATOR})
+_LEFT_OUT: Final = frozenset({"opted_out", BY_OPERATOR, ERASED})
 """Reasons why somebody was left out who must not be contacted after a restore either."""
 
 _LOST: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
@@ -179,7 +181,7 @@ class _Comparison:
             for one in contact.dispatches
             if one.id in ours and not ours[one.id].unsettled and _is_later(tx, one, ours[one.id], ended)
         ]
-        self.opt_out = None if contact.opt_out is None else _standing(tx, contact.opt_out)
+        self.opt_out = None if contact.opt_out is None else _standing(tx, _by_number(contact.opt_out, self.current))
         self._sent_here = bool(ours.keys() - {one.id for one in contact.dispatches})
 
     @property
@@ -213,6 +215,12 @@ class _Comparison:
             sent=int(any(one.state not in NOT_REACHED for one in requests)),
             unknown=int(any(one.unsettled for one in requests)),
         )
+
+
+def _by_number(opt_out: Unsubscribe, here: Recipient | None) -> Unsubscribe:
+    """Return an opt-out by the number of the contact here; there it may be hashed, with a salt that is unknown here."""
+    known = None if here is None else here.phone
+    return attrs.evolve(opt_out, phone=known) if known is not None and is_pseudonym(opt_out.phone) else opt_out
 
 
 def _standing(tx: Transaction, opt_out: Unsubscribe) -> Unsubscribe | None:

@@ -41,10 +41,10 @@ class CampaignRecovery:
         """Continue a paused campaign's contacts from their state in the database that this one was restored for.
 
         Contacts with requests there that are unknown here get these requests and that state, so that resuming the
-        campaign repeats none; those who had opted out, or whom a person had left out, are left out here too. Opt-outs
-        come onto the register here, unless the person has opted in since. Nothing is changed there, where nothing may
-        be sent any more. A request without an outcome is unknown here too, and is
-        looked up at its provider as every unknown one. It works in slices; a repetition finishes what a crash stopped.
+        campaign repeats none; those who had opted out or were erased, or whom a person had left out, are left out here
+        too. Opt-outs come onto the register here, unless the person has opted in since. Nothing is changed there, where
+        nothing may be sent any more. A request without an outcome is unknown here too, and is looked up at its provider
+        as every unknown one. It works in slices; a repetition finishes what a crash stopped.
 
         Args:
             workspace_id: The workspace.

@@ -126,7 +126,8 @@ def _of_database(found: ContactedMeanwhile, replaced: str) -> list[str]:
     if found.reported:
         lines.append(f"{plural(found.reported, 'contact')} had later reports there, which are taken over too.")
     if found.left_out:
-        lines.append(f"{plural(found.left_out, 'contact')} had opted out, or a person had left them out: so they stay.")
+        left_out = plural(found.left_out, "contact")
+        lines.append(f"{left_out} had opted out, were erased, or a person had left them out: so they stay.")
     if found.kept:
         lines.append(f"{plural(found.kept, 'contact')} got something from this database since: they stay as they are.")
     if found.missing:
