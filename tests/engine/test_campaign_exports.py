@@ -239,6 +239,8 @@ def test_a_variable_that_is_named_as_a_column_has_another_name() -> None:
     header = Table("sms", ("city", "status", "phone")).header
     assert len(set(header)) == len(header)
     assert {"city", "custom_variables.status", "custom_variables.phone"} < set(header)
+    several = Table("sms", ("status", "custom_variables.status")).header
+    assert len(set(several)) == len(several) == len(header) - 1
 
 
 async def test_a_variable_with_spaces_around_its_name_has_its_value(reading: Outreach) -> None:

@@ -120,8 +120,10 @@ class Table:
         if variables is None:
             found["custom_variables"] = _variables_as_json
         for name in variables or ():
-            free = name not in _CONTACT and name not in own
-            found[name if free else f"custom_variables.{name}"] = _variable(name)
+            column = name
+            while column in _CONTACT or column in own or column in found:
+                column = f"custom_variables.{column}"
+            found[column] = _variable(name)
         self._columns = {**_CONTACT, **found, **own}
         self.header = tuple(self._columns)
 
