@@ -210,6 +210,60 @@ async def test_another_sheet_of_a_workbook_is_named_and_chosen(house: House) -> 
     assert [one.first_name for one in found] == ["Feb", "Eve"]
 
 
+async def test_columns_that_nobody_chose_are_read_by_their_names(house: House) -> None:
+    """The form sends no choice of the page's own, which would turn off the second column of numbers."""
+    rows = b"first_name,Mobile,Home phone\nAnn,,+13035550140\nBen,+13035550141,+13035550151\n"
+    _, query = where(await send_file(house, rows))
+    path = f"campaigns/new/audience?{urlencode(query)}"
+    shown = await house.page(path)
+    assert shown.problems == []
+    assert not {value for name, value in values(shown).items() if name.startswith("map_")} - {""}
+    first = {one.attributes["id"]: one.all("option")[0].text for one in shown.all("select")}
+    assert first["map_phone"] == "by its name: Mobile, else Home phone"
+    assert (first["map_first_name"], first["map_company"]) == ("by its name: first_name", "by its name: no column")
+    typed = {**values(shown), "map_first_name": "-", "action": "read", "key": "k-r"}
+    _, query = where(await house.post(path, typed))
+    assert {name: value for name, value in query.items() if name.startswith("map_")} == {"map_first_name": "-"}
+    page, query = where(await submit(house, f"campaigns/new/audience?{urlencode(query)}", {"action": "load"}))
+    assert page == "new/text"
+    found = (await house.engine.campaigns.list_recipients(house.workspace, query["campaign"])).items
+    assert [(one.phone, one.first_name) for one in found] == [("+13035550140", None), ("+13035550141", None)]
+
+
+async def test_what_was_chosen_in_one_sheet_is_not_for_another(house: House) -> None:
+    """A column, and the number of a row; both stay while the sheet does."""
+    book = Workbook()
+    for row in (["first_name", "Mobile", "Order"], ["Ann", "+13035550140", "A1"], ["Ben", "12", "A2"]):
+        book.worksheets[0].append(row)
+    other = book.create_sheet("May")
+    for row in (["first_name", "Order", "Mobile"], ["Cy", "2125550101", "+13035550142"], ["Di", "2125550102", "12"]):
+        other.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    _, query = where(await send_file(house, content.getvalue(), "two.xlsx"))
+    path = f"campaigns/new/audience?{urlencode(query)}"
+    chosen = {"map_phone": "2", "fix_3": "+13035550141"}
+    typed = {**values(await house.page(path)), **chosen, "action": "read", "key": "k-r"}
+    _, query = where(await house.post(path, typed))
+    assert chosen.items() <= query.items()
+    path = f"campaigns/new/audience?{urlencode(query)}"
+    again = values(await house.page(path))
+    assert chosen.items() <= again.items()
+    _, query = where(await house.post(path, {**again, "sheet": "May", "action": "read", "key": "k-s"}))
+    assert not chosen.keys() & query.keys()
+    page, query = where(await submit(house, f"campaigns/new/audience?{urlencode(query)}", {"action": "load"}))
+    assert page == "new/text"
+    found = (await house.engine.campaigns.list_recipients(house.workspace, query["campaign"])).items
+    assert [(one.phone, one.first_name) for one in found] == [("+13035550142", "Cy")]
+
+
+async def test_a_column_that_was_named_stays_chosen(house: House) -> None:
+    """A page without columns takes its name; the page that follows has its number, as it has read it."""
+    _, query = where(await send_file(house, b"first_name,Line\nAnn,+13035550140\nBen,12\n"))
+    shown = await house.page(f"campaigns/new/audience?{urlencode({**query, 'map_phone': 'Line'})}")
+    assert values(shown)["map_phone"] == "2"
+
+
 async def test_numbers_that_take_no_texts_are_shown_before_they_are_loaded(house: House) -> None:
     """The file is not plain, though each row can be loaded."""
     page, query = where(await send_file(house, b"phone,first_name\n+493012345678,Ann\n+4915123456789,Ben\n"))

@@ -230,15 +230,23 @@ def in_words(text: str) -> str:
 
 
 def _columns(field: str, request: AudienceRequest, document: Mapping[str, Any]) -> Sequence[Choice]:
-    """Return the columns that a field can have, with the one that it has."""
+    """Return the columns that a person can choose for a field, with the choice that holds.
+
+    The first choice is none. Sent back, it leaves the reading by the names of the columns as it is.
+    """
     own = {"phone": "phone_number"}.get(field, field)
-    mapping = document.get("mapping", ())
-    read = next((str(one["number"]) for one in mapping if own in (one["is"] or "").split(", ")), NO_COLUMN)
-    chosen = request.columns.get(field, read)
-    choices = [("", "by its name")] if not mapping else []
-    choices += [] if field == "phone" and mapping else [(NO_COLUMN, "no column")]
-    choices += [(str(one["number"]), one["column"] or f"column {one['number']}") for one in mapping]
-    return [Choice(value=value, word=words.visible(word), chosen=value == chosen) for value, word in choices]
+    columns = {str(one["number"]): one["column"] or f"column {one['number']}" for one in document.get("mapping", ())}
+    read = next(
+        (str(one["number"]) for one in document.get("mapping", ()) if own in (one["is"] or "").split(", ")), NO_COLUMN
+    )
+    by_name = "by its name"
+    if field not in request.columns:
+        others = document.get("other_columns", ()) if field == "phone" else ()
+        found = [columns.get(read, "no column"), *(one["column"] for one in others)]
+        by_name += f": {', else '.join(found)}"
+    choices = {"": by_name} | ({} if field == "phone" else {NO_COLUMN: "no column"}) | columns
+    chosen = read if field in request.columns else ""
+    return [Choice(value=value, word=words.visible(word), chosen=value == chosen) for value, word in choices.items()]
 
 
 def _overlaps(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -31,6 +31,9 @@ NO_COLUMN: Final = "-"
 MOST_LEFT_OUT: Final = 20
 _CORRECTION: Final = "fix_"
 
+_SHOWN_SHEET: Final = "shown_sheet"
+"""The field with the sheet whose columns and rows the form has."""
+
 
 @attrs.frozen(kw_only=True)
 class AudienceRequest:
@@ -110,9 +113,15 @@ class AudienceRequest:
 
 
 def request_of(given: Mapping[str, str]) -> AudienceRequest:
-    """Return the choices of an address or a form; checked boxes of campaigns are named `leave_` and the id."""
+    """Return the choices of an address or a form; checked boxes of campaigns are named `leave_` and the id.
+
+    Columns and rows that were chosen in one sheet are not those of another one.
+    """
+    sheet = given.get("sheet", "").strip()
+    is_other_sheet = given.get(_SHOWN_SHEET, sheet).strip() != sheet
     leave = [one for one in given.get("leave", "").split(",") if one]
     leave += [name.removeprefix("leave_") for name in given if name.startswith("leave_") and given[name]]
+    columns = {name: value for name in FIELDS if (value := given.get(f"map_{name}", "").strip())}
     corrections = {
         row: number.strip()
         for name, number in given.items()
@@ -124,9 +133,9 @@ def request_of(given: Mapping[str, str]) -> AudienceRequest:
         channel="call" if given.get("channel") == "call" else "sms",
         agent=given.get("agent", ""),
         region=given.get("region", "").strip(),
-        sheet=given.get("sheet", "").strip(),
-        columns={name: value for name in FIELDS if (value := given.get(f"map_{name}", "").strip())},
-        corrections=dict(islice(corrections.items(), MAX_CORRECTIONS)),
+        sheet=sheet,
+        columns={} if is_other_sheet else columns,
+        corrections={} if is_other_sheet else dict(islice(corrections.items(), MAX_CORRECTIONS)),
         leave=tuple(dict.fromkeys(leave))[:MOST_LEFT_OUT],
         days=given.get("days", ""),
     )
