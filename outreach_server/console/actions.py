@@ -57,6 +57,8 @@ class Action:
                 return campaign.archived_at is None and campaign.status not in _OPEN
             case "unarchive":
                 return campaign.archived_at is not None
+            case "close":
+                return campaign.stay_open and campaign.status in _OPEN
             case _:
                 return CampaignAction(self.name) in operator_actions(campaign.status)
 
@@ -91,6 +93,13 @@ _ALL: Final = (
         icon="calendar-clock",
         right=Right.START,
         done="The clock does not start it any more.",
+    ),
+    Action(
+        name="close",
+        label="Close",
+        icon="check",
+        right=Right.CANCEL,
+        done="It is closed: it completes once every contact has ended.",
     ),
     Action(
         name="archive",

@@ -75,6 +75,7 @@ class House:
         contacts: int = 3,
         workspace: str | None = None,
         starts_at: datetime | None = None,
+        stay_open: bool = False,
     ) -> Campaign:
         """Return a campaign that is ready."""
         new = NewSmsCampaign(
@@ -84,6 +85,7 @@ class House:
             from_number=SENDER,
             schedule_type="immediate" if starts_at is None else "scheduled",
             scheduled_start_at=starts_at,
+            stay_open=stay_open,
         )
         people = [
             NewRecipient(phone_number=f"+1303555{number:04d}", first_name=f"Ana {number}") for number in range(contacts)

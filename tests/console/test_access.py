@@ -33,6 +33,7 @@ READY_FOR = {
     "archive": (),
     "unarchive": ("archive",),
     "unschedule": ("start",),
+    "close": ("start",),
 }
 """What brings a ready campaign into a state in which each action is possible."""
 
@@ -44,6 +45,7 @@ TAKES = {
     "archive": Right.DRAFT,
     "unarchive": Right.DRAFT,
     "unschedule": Right.START,
+    "close": Right.CANCEL,
 }
 """The right that each action takes, written out and not read from the code."""
 
@@ -126,7 +128,7 @@ async def test_exports_can_be_kept_from_managers(house: House) -> None:
 async def test_an_action_works_exactly_where_its_button_is(house: House, name: str, role: str) -> None:
     """Another role gets 403, with the roles that may, and nothing changes."""
     starts_at = house.app.state.console.now() + timedelta(days=1) if name == "unschedule" else None
-    campaign = await house.campaign("Reminders", starts_at=starts_at)
+    campaign = await house.campaign("Reminders", starts_at=starts_at, stay_open=name == "close")
     for before in READY_FOR[name]:
         await getattr(house.engine.campaigns, before)(house.workspace, campaign.id)
     allowed = role == "operator" or may(Role(role), TAKES[name])
@@ -156,6 +158,26 @@ async def test_a_page_does_not_say_that_an_action_was_done_when_it_was_reversed(
     assert ACTIONS["pause"].done not in (await house.page(paused)).root.text
     await house.engine.campaigns.pause(house.workspace, campaign.id)
     assert ACTIONS["pause"].done in (await house.page(paused)).root.text
+
+
+async def test_a_campaign_that_stays_open_is_closed(house: House) -> None:
+    """Its page says how contacts are added; a draft, whose form has the box, and other campaigns have no button."""
+    other = await house.campaign()
+    await house.engine.campaigns.start(house.workspace, other.id)
+    campaign = await house.campaign("Reminders", stay_open=True)
+    path, command = f"campaigns/{campaign.id}", f"outreach-server campaigns add {campaign.id} FILE"
+    for one in (f"campaigns/{other.id}", path):
+        assert "close" not in (await house.page(one)).buttons
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    shown = await house.page(path)
+    assert "close" in shown.buttons
+    assert command in shown.root.text
+    assert command not in (await house.page(path, person="agent")).root.text
+    for _ in range(2):
+        assert (await house.post(path, {"action": "close"})).headers["location"].endswith("?done=close")
+    shown = await house.page(path)
+    assert "close" not in shown.buttons
+    assert command not in shown.root.text
 
 
 async def test_a_row_of_the_list_offers_what_may_be_done(house: House) -> None:

@@ -20,7 +20,7 @@ def _operations() -> Iterator[str]:
 def test_each_action_has_its_command_and_its_operation() -> None:
     """Each by its name."""
     operations, context = set(_operations()), click.Context(main)
-    assert {"pause", "resume", "start", "cancel", "archive", "unarchive", "unschedule"} == set(ACTIONS)
+    assert {"pause", "resume", "start", "cancel", "archive", "unarchive", "unschedule", "close"} == set(ACTIONS)
     named = [(one.command, one.operation) for one in ACTIONS.values()]
     named += [(one.command, one.operation) for one in (*DRAFTING.values(), *FORM_ACTIONS.values())]
     for words, operation in named:

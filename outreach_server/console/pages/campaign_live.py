@@ -79,6 +79,7 @@ async def _page(
         # Somebody else may have changed it just before.
         campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
     view = await campaign_view(visit, campaign, is_first=True)
+    buttons = buttons_of(visit, campaign)
     erased = campaign.erased_at is not None
     return visit.page(
         "campaign",
@@ -93,7 +94,8 @@ async def _page(
         name=campaign.name,
         description=campaign.description or "",
         archived=campaign.archived_at is not None,
-        buttons=[one for one in buttons_of(visit, campaign) if one.name != "start" or not view.awaits_approval],
+        buttons=[one for one in buttons if one.name != "start" or not view.awaits_approval],
+        stays_open=any(one.name == "close" for one in buttons),
         cancel=CancelView(
             name=campaign.name,
             typed=typed,
