@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.settings import DEFAULT_CONCURRENCY as DEFAULT_CONCURRENCY
     from outreach.models.states import operator_actions as operator_actions
+    from outreach.models.unsubscribe import imports_of as imports_of
     from outreach.models.workspace import require_sms as require_sms
     from outreach.rules.column_names import (
         LAST_NAMES_BESIDE as LAST_NAMES_BESIDE,
@@ -173,6 +174,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
             "models.settings": "DEFAULT_CONCURRENCY",
             "models.states": "operator_actions",
+            "models.unsubscribe": "imports_of",
             "models.workspace": "require_sms",
             "rules.column_names": (
                 "LAST_NAMES_BESIDE NAMES NUMBERS REPLACED VARIABLES_TOO Field bare_phone_name decoded_once "

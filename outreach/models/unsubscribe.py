@@ -121,6 +121,11 @@ def is_of_import(entry: Unsubscribe, import_id: str) -> bool:
     return f"{_IMPORT}{import_id}" in _claims_of(entry)
 
 
+def imports_of(entry: Unsubscribe) -> Sequence[str]:
+    """Return the ids of the imports that the evidence of an entry names."""
+    return [claim.removeprefix(_IMPORT) for claim in _claims_of(entry) if claim.startswith(_IMPORT)]
+
+
 def without_import(entry: Unsubscribe, import_id: str) -> Unsubscribe | None:
     """Return an entry that names an import as it is without it; None if nothing else says that the person opted out."""
     claims = _claims_of(entry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import date
 from typing import Final
 
@@ -28,6 +28,8 @@ from tests.fake_provider import CREDENTIALS
 
 LIST: Final = b"phone,first_name\n+18145550100,Ann\n12,Ben\n+1 814 555 0101,Cleo\n"
 """A list with a row that is refused, and one that is corrected."""
+
+LIST_NAME: Final = "visits.csv"
 
 _ERRORS: Final = ("target_refused", "certificate: Hostname mismatch", "not_connected", "timeout", "dropped")
 
@@ -58,6 +60,11 @@ async def webhook(engine: Outreach, workspace: str, *, answer: str = "no such ho
     return await engine.webhooks.pause(workspace, made.id)
 
 
+async def _listed(*phones: str) -> AsyncIterator[str]:
+    for one in phones:
+        yield one
+
+
 def recurring(campaign: str, name: str = "Recalls") -> NewSchedule:
     """Return a schedule of each Monday, like a campaign."""
     return NewSchedule(
@@ -82,8 +89,11 @@ async def furnish(engine: Outreach, workspace: str, called: str = "") -> Mapping
     [campaign, *_] = (await engine.campaigns.list(workspace)).items
     [number, *_] = (await engine.numbers.list(workspace)).items
     hook = await webhook(engine, workspace, answer=called * 10 or "no such hook")
-    upload = await engine.uploads.create(workspace, NewUpload(file_name="visits.csv", size_bytes=len(LIST)))
+    upload = await engine.uploads.create(workspace, NewUpload(file_name=LIST_NAME, size_bytes=len(LIST)))
     await engine.uploads.add_chunk(workspace, upload.id, 0, LIST)
+    imported = await engine.unsubscribes.import_numbers(
+        workspace, _listed("+18145550199"), file_name=called or LIST_NAME
+    )
     agent = NewAgent(name=called or "Ida", placeholders=[called] if called else [])
     flow = NewFlow(name=called or "Welcome", steps=steps)
     schedule = recurring(campaign.id, called[:80] or "Recalls")
@@ -92,6 +102,7 @@ async def furnish(engine: Outreach, workspace: str, called: str = "") -> Mapping
         "workspace": workspace,
         "name": "re",
         "upload": upload.id,
+        "import": imported.id,
         "users": user.id,
         "invitations": invited.invitation.id,
         "invitation": invited.token,

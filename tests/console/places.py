@@ -2,7 +2,7 @@
 
 A page stands under the name of its route, with its addresses: first as it is, then with what it shows by a query. An
 address begins in the workspace, or with a slash in the console. Braces name a campaign, a draft, a campaign that has
-ended, a contact's place in it, a number, a call, an upload, a part of a name, or one of `furniture.furnish`.
+ended, a contact's place in it, a number, a call, an upload, an import, a part of a name, or one of `furniture.furnish`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ OF_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "new-text": ("campaigns/new/text?campaign={draft}",),
     "new-when": ("campaigns/new/when?campaign={draft}",),
     "new-check": ("campaigns/new/check?campaign={draft}",),
-    "register-import": ("register/import?upload={upload}",),
+    "register-import": ("register/import?upload={upload}", "register/import?import={import}&added=1"),
 }
 """Those that judge a whole list, or every contact of a draft."""
 

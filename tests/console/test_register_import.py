@@ -59,6 +59,27 @@ async def do(house: House, page: Page, name: str, **more: str) -> httpx.Response
     return await house.post(PATH, {**values(page), "key": "k-do", "action": name, **more}, person="manager")
 
 
+async def imported(house: House, page: Page, **more: str) -> Page:
+    """Import the numbers of a preview, and return the page that follows, which can be loaded again."""
+    answer = await do(house, page, "import-opt-outs", **more)
+    assert answer.status_code == 303, answer.text
+    shown = await house.client.get(answer.headers["location"], headers={PEOPLE: "manager"})
+    done = parse(shown.text)
+    assert (shown.status_code, done.problems) == (200, [])
+    return done
+
+
+async def test_an_import_is_found_in_its_workspace_alone(house: House) -> None:
+    """What is no import is not there either."""
+    done = await imported(house, await preview(house))
+    campaign = await house.campaign()
+    path = house.url(PATH).replace(house.workspace, house.foreign)
+    foreign = await house.client.get(f"{path}?import={values(done)['import']}", headers={PEOPLE: "stranger"})
+    assert foreign.status_code == 404
+    for one in (campaign.id, "none"):
+        assert (await house.get(f"{PATH}?import={one}", person="manager")).status_code == 404
+
+
 async def test_a_file_is_shown_then_imported_and_taken_back(house: House) -> None:
     """Its counts and rejects come before anything is written; each step stands in the audit trail."""
     await house.engine.unsubscribes.add(house.workspace, KNOWN, evidence="wrote to us")
@@ -70,10 +91,7 @@ async def test_a_file_is_shown_then_imported_and_taken_back(house: House) -> Non
     csv = await do(house, page, "rejects")
     assert csv.text.splitlines()[0].startswith("row,column,message")
     assert len(csv.text.splitlines()) == 3
-    answer = await do(house, page, "import-opt-outs", scope="sms")
-    assert answer.status_code == 200
-    done = parse(answer.text)
-    assert done.problems == []
+    done = await imported(house, page, scope="sms")
     assert "2 numbers put on the register" in done.by_id("done").text
     assert "1 of them was on it before" in done.root.text
     found = await entries(house)
@@ -84,10 +102,20 @@ async def test_a_file_is_shown_then_imported_and_taken_back(house: House) -> Non
     again = await do(house, page, "import-opt-outs")
     assert (again.status_code, again.headers["location"].endswith("/register")) == (303, True)
     assert await entries(house) == found
+    register = await house.page("register", person="manager")
+    links = {one.text: one.attributes["href"] for one in register.all("a") if "Its import" in one.text}
+    assert set(links) == {f"Its import : {KNOWN}", f"Its import : {NEW}"}
+    for link in links.values():
+        later = parse((await house.client.get(link, headers={PEOPLE: "manager"})).text)
+        assert later.problems == []
+        assert later.by_id("done").text == "Its numbers are on the register"
+        assert values(later)["import"] == values(done)["import"]
     for said in ("?done=undo-import", ""):
         answer = await do(house, done, "undo-import")
         assert answer.headers["location"].endswith(f"/register{said}")
     assert set(await entries(house)) == {KNOWN}
+    after = parse((await house.client.get(link, headers={PEOPLE: "manager"})).text)
+    assert after.by_id("done").text == "This import was taken back"
     audit = (await house.engine.audit.list(house.workspace, actor="host:manager")).items
     assert [one.action for one in reversed(audit)] == [
         *("upload.create", "upload.rejects", "upload.remove", "unsubscribes.import", "unsubscribes.undo_import"),
@@ -143,7 +171,7 @@ async def test_a_large_file_is_read_in_a_helper_process(house: House, monkeypatc
     monkeypatch.setattr(opening, "_MAX_IN_THREAD", 10)
     page = await preview(house)
     assert tiles(page) == ["3", "2", "2"]
-    assert (await do(house, page, "import-opt-outs")).status_code == 200
+    await imported(house, page)
     assert set(await entries(house)) == {KNOWN, NEW}
 
 
@@ -177,8 +205,7 @@ async def test_what_a_file_holds_is_text(house: House, name: str) -> None:
     assert {one.attributes["src"].rpartition("/")[2] for one in page.all("script")} == {"htmx.js", "console.js"}
     assert "\u202e" not in shown.text
     assert "49{% raw" not in shown.text
-    done = parse((await do(house, page, "import-opt-outs")).text)
-    assert done.problems == []
+    await imported(house, page)
     assert set(await entries(house)) == {NEW}
     register = await house.get("register", person="manager")
     assert parse(register.text).problems == []

@@ -9,6 +9,7 @@ import pytest
 
 from outreach import InvalidRequest, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, NotFound, Outreach
 from outreach.models import Unsubscribe, UnsubscribeImport, UnsubscribeUndo
+from outreach.models.unsubscribe import imports_of
 from outreach.models.workspace import Workspace
 from tests.engine.rig import given_workspace
 
@@ -201,13 +202,14 @@ async def test_an_import_is_added_to_what_another_source_says(engine: Outreach, 
     own, _, _ = evidence.partition(f"; also import {one.id}, also import {two.id}: ")
     assert entry.source == source
     assert (f"SM{ANN}" if source == "keyword" else "21610; 9:30") in own
+    assert imports_of(entry) == [one.id, two.id]
     assert evidence.endswith(f"a; also import x: 1, row 2.csv, row 2; import {two.id}: b.csv, row 5")
     assert (await engine.unsubscribes.undo_import(workspace.id, one.id)).kept == 1
     left = await entry_of(engine, workspace.id, ANN)
     assert (left.source, left.evidence) == (source, f"{own}; also import {two.id}: b.csv, row 5")
     assert (await engine.unsubscribes.undo_import(workspace.id, two.id)).kept == 1
     left = await entry_of(engine, workspace.id, ANN)
-    assert (left.source, left.evidence) == (source, own)
+    assert (left.source, left.evidence, imports_of(left)) == (source, own, [])
     assert before is None or left == before
 
 

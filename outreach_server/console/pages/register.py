@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from outreach import InvalidRequest, Unsubscribe
 from outreach.models import UnsubscribeScope
+from outreach.server_support import imports_of
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -37,6 +38,7 @@ class EntryView:
         held: Whether somebody has to decide about it.
         carrier: Whether it comes from a carrier, which keeps an opt-out of its own.
         tried: Whether it was to be taken off, and something is wrong with the form.
+        imports: The pages of the imports that have put it there.
     """
 
     phone: str
@@ -48,6 +50,7 @@ class EntryView:
     held: bool
     carrier: bool
     tried: bool
+    imports: Sequence[str]
     key: str
 
 
@@ -149,5 +152,6 @@ def _view(visit: Visit, entry: Unsubscribe) -> EntryView:
         held=entry.scope == "held",
         carrier=entry.source == "carrier",
         tried=visit.form.get(ACTION_FIELD) == "take-off" and visit.form.get("phone") == entry.phone,
+        imports=[visit.url("register-import", {"import": one}) for one in imports_of(entry)],
         key=visit.new_key(),
     )

@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from outreach import InvalidRequest, NotFound
 from outreach.errors import Conflict
 from outreach.http import EXPORT_CONTENT_TYPES
-from outreach.models import UnsubscribeImport, UnsubscribeScope, Upload
-from outreach_server.console.context import Visit
+from outreach.models import UnsubscribeScope, Upload
+from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.new.audience import in_words
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES
@@ -56,6 +56,9 @@ FIELDS: Final = (
 
 _COLUMNS: Final = frozenset({"phone", "country"})
 
+_IMPORT: Final = "import"
+"""The field with the id of an import that was done."""
+
 
 @attrs.frozen(kw_only=True)
 class ImportRequest:
@@ -85,8 +88,11 @@ class ImportRequest:
 
 
 async def show(visit: Visit) -> Response:
-    """Show the form for the file, or what was read out of it."""
-    return await _page(visit, _request_of(visit.request.query_params))
+    """Show the form for the file, what was read out of it, or an import that was done."""
+    query = visit.request.query_params
+    if import_id := query.get(_IMPORT, ""):
+        return await _imported_page(visit, import_id)
+    return await _page(visit, _request_of(query))
 
 
 async def act(visit: Visit) -> Response:
@@ -152,12 +158,39 @@ async def _import(visit: Visit, request: ImportRequest) -> Response:
         return visit.go("register")
     except (InvalidRequest, Conflict) as error:
         return await _page(visit, request, status=422, problems=_problems_of(error))
-    return await _page(visit, attrs.evolve(request, upload=""), done=done)
+    return visit.go("register-import", query={_IMPORT: done.id, "added": done.added, "known": done.known})
+
+
+async def _imported_page(visit: Visit, import_id: str) -> Response:
+    """Show an import with the button that takes it back.
+
+    Raises:
+        HTTPException: The workspace has no such import.
+    """
+    entries = (await visit.engine.audit.list(visit.place.id, subject=import_id, limit=1)).items
+    newest = entries[0].action if entries else ""
+    if newest not in {"unsubscribes.import", "unsubscribes.undo_import"}:
+        raise not_found()
+    query = visit.request.query_params
+    return visit.page(
+        "register_imported",
+        title="Import of opt-outs",
+        current="register",
+        import_id=import_id,
+        undone=newest == "unsubscribes.undo_import",
+        added=_count(query.get("added", "")),
+        known=_count(query.get("known", "")),
+        key=visit.new_key(),
+    )
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 async def _undo(visit: Visit) -> Response:
     try:
-        await visit.engine.unsubscribes.undo_import(visit.place.id, visit.form.get("import", ""), actor=visit.actor)
+        await visit.engine.unsubscribes.undo_import(visit.place.id, visit.form.get(_IMPORT, ""), actor=visit.actor)
     except (InvalidRequest, NotFound):
         # It was taken back before.
         return visit.go("register")
@@ -186,7 +219,6 @@ async def _page(
     *,
     status: int = 200,
     problems: Mapping[str, str] | None = None,
-    done: UnsubscribeImport | None = None,
 ) -> Response:
     problems = dict(problems or {})
     upload: Upload | None = None
@@ -201,14 +233,13 @@ async def _page(
         except (InvalidRequest, Conflict) as error:
             problems = {**_problems_of(error), **problems}
     replaced = visit.form.get("replace", visit.request.query_params.get("replace", ""))
-    kept = [] if upload or done else await kept_files(visit, partial(_url_of, visit), without=replaced)
+    kept = [] if upload else await kept_files(visit, partial(_url_of, visit), without=replaced)
     return visit.page(
         "register_import",
         title="Import of opt-outs",
         current="register",
         status=status,
         problems=problems,
-        done=done,
         upload=upload,
         other_file_url=visit.url("register-import", {"replace": request.upload}),
         replaced=replaced,
