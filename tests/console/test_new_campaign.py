@@ -210,6 +210,27 @@ async def test_another_sheet_of_a_workbook_is_named_and_chosen(house: House) -> 
     assert [one.first_name for one in found] == ["Feb", "Eve"]
 
 
+async def test_a_file_is_loaded_once_for_two_people(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who presses the button before the file of the other one is deleted gets the same campaign."""
+    _, query = where(await send_file(house, LIST + b"12,Dora,Vail\n"))
+    path = f"campaigns/new/audience?{urlencode(query)}"
+    form = {**values(await house.page(path)), "action": "load"}
+    answers = []
+    with monkeypatch.context() as patched:
+        patched.setattr(type(house.engine.uploads), "remove", _not_yet)
+        for one in ("owner", "manager"):
+            sent = {**form, "key": one, "token": await house.token(one)}
+            answers.append(await house.post(path, sent, person=one))
+    [campaign] = (await house.engine.campaigns.list(house.workspace)).items
+    assert [where(one) for one in answers] == [("new/text", {"campaign": campaign.id})] * 2
+    await house.engine.uploads.remove(house.workspace, query["upload"])
+    assert (await house.post(path, form)).headers["location"] == house.url("campaigns")
+
+
+async def _not_yet(*_: object, **__: object) -> None:
+    """Leave a file where it is."""
+
+
 async def test_columns_that_nobody_chose_are_read_by_their_names(house: House) -> None:
     """The form sends no choice of the page's own, which would turn off the second column of numbers."""
     rows = b"first_name,Mobile,Home phone\nAnn,,+13035550140\nBen,+13035550141,+13035550151\n"

@@ -16,8 +16,8 @@ from outreach.http import EXPORT_CONTENT_TYPES
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.audience_request import FIELDS, NO_COLUMN, AudienceRequest, request_of
-from outreach_server.console.pages.new.steps import Choice, go_to, key_of, problems_of, steps_of
-from outreach_server.console.pages.uploading import REGION, SHEET
+from outreach_server.console.pages.new.steps import Choice, go_to, problems_of, steps_of
+from outreach_server.console.pages.uploading import REGION, SHEET, discard
 from outreach_server.disconnects import while_client_waits
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.errors import UnreadableList
@@ -84,17 +84,17 @@ async def act(visit: Visit) -> Response:
         case "rejects":
             return await _rejects(visit, request)
         case "load":
-            return await _load(visit, request, key_of(visit))
+            return await _load(visit, request)
         case _:
             raise HTTPException(400, words.NO_SUCH_ACTION)
 
 
-async def load_if_plain(visit: Visit, request: AudienceRequest, key: str) -> Response | None:
+async def load_if_plain(visit: Visit, request: AudienceRequest) -> Response | None:
     """Load a list in which nothing has to be decided; return None for another one, which its page shows."""
     try:
         if not (await _read_list(visit, request)).is_plain:
             return None
-        return await _load(visit, request, key)
+        return await _load(visit, request)
     except OutreachError:
         return None
 
@@ -112,8 +112,9 @@ async def _read_list(visit: Visit, request: AudienceRequest) -> ReadList:
     )
 
 
-async def _load(visit: Visit, request: AudienceRequest, key: str) -> Response:
-    lists = visit.console.lists
+async def _load(visit: Visit, request: AudienceRequest) -> Response:
+    # Of two people who load a file at once, both get the one campaign.
+    lists, key = visit.console.lists, f"console:upload:{request.upload}"
     try:
         new = await request.new_campaign(visit)
         wanted = attrs.evolve(request.reading(visit), campaign=new)
@@ -125,7 +126,7 @@ async def _load(visit: Visit, request: AudienceRequest, key: str) -> Response:
     except (InvalidRequest, Conflict, Forbidden) as error:
         found = problems_of(error) if isinstance(error, InvalidRequest) else {"": error.message}
         return await _page(visit, request, status=422, problems=found)
-    await visit.engine.uploads.remove(visit.place.id, request.upload, actor=visit.actor)
+    await discard(visit, request.upload)
     return go_to(visit, "text", made.campaign)
 
 

@@ -52,7 +52,7 @@ async def act(visit: Visit) -> Response:
     except Conflict as error:
         return await _page(visit, request, status=409, problems={"file": error.message})
     chosen = request_of({**visit.form, "upload": upload.id, "name": request.name or _name_of(upload)})
-    loaded = await audience.load_if_plain(visit, chosen, key)
+    loaded = await audience.load_if_plain(visit, chosen)
     return loaded or RedirectResponse(visit.url("new-audience", chosen.query()), 303)
 
 
