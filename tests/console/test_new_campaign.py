@@ -451,6 +451,24 @@ async def test_a_text_is_tried_before_it_is_sent(house: House) -> None:
     assert len((await house.engine.messages.list(house.workspace)).items) == 1
 
 
+async def test_a_text_that_is_tried_twice_is_sent_once(house: House) -> None:
+    """A second click without JavaScript sends the same form again, and gets the same answer; another text does not."""
+    campaign = await draft(house)
+    path = f"campaigns/new/text?campaign={campaign.id}"
+    form = {
+        **values(await house.page(path)),
+        "body": "Hi\r\nthere",
+        "action": "test",
+        "to": "+14155550199",
+        "key": "k-t",
+    }
+    for _ in range(2):
+        sent = await house.post(path, form)
+        assert (sent.status_code, "on its way to" in sent.text) == (200, True)
+    assert len((await house.engine.messages.list(house.workspace)).items) == 1
+    assert (await house.post(path, {**form, "body": "Bye", "key": "k-u"})).status_code == 409
+
+
 @pytest.mark.parametrize(
     ("typed", "field"),
     [

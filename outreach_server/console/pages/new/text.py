@@ -49,13 +49,17 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
     action, key = visit.form.get("action", ""), key_of(visit)
     if action not in {"save", "next", "replace", "keep", "test"}:
         raise HTTPException(400, words.NO_SUCH_ACTION)
+    changes = _changes(visit, campaign, action)
+    if action == "test" and all(getattr(campaign, name) == value for name, value in changes.items()):
+        # Sent twice, a form finds what it has saved: its key sends the text once.
+        return await _test(visit, campaign, key)
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problems={"": stale})
     try:
         campaign = await visit.engine.campaigns.update(
             visit.place.id,
             campaign.id,
-            _change(visit, campaign, action),
+            CampaignUpdate(**changes),
             revision=campaign.revision,
             actor=visit.actor,
         )
@@ -71,7 +75,7 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
     return go_to(visit, "text", campaign)
 
 
-def _change(visit: Visit, campaign: Campaign, action: str) -> CampaignUpdate:
+def _changes(visit: Visit, campaign: Campaign, action: str) -> dict[str, Any]:
     form = visit.form
     changes: dict[str, Any] = {}
     if (name := form.get("name", "").strip()) != campaign.name:
@@ -86,7 +90,7 @@ def _change(visit: Visit, campaign: Campaign, action: str) -> CampaignUpdate:
         changes["replace_characters"] = bool(form.get("replace_characters"))
     if action in {"replace", "keep"}:
         changes["replace_characters"] = action == "replace"
-    return CampaignUpdate(**changes)
+    return changes
 
 
 async def _test(visit: Visit, campaign: Campaign, key: str) -> Response:
