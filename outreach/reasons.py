@@ -6,6 +6,7 @@ from outreach.providers.registry import explain
 from outreach.rules.explanations import (
     CLOSING_RULES,
     LIMITS,
+    NOBODY_TWICE,
     PAUSE_REASONS,
     SCHEDULE_REASONS,
     describe_reason,
@@ -15,6 +16,7 @@ from outreach.rules.explanations import (
 __all__ = [
     "CLOSING_RULES",
     "LIMITS",
+    "NOBODY_TWICE",
     "PAUSE_REASONS",
     "SCHEDULE_REASONS",
     "describe_reason",

@@ -29,8 +29,8 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-CONTACTED_TWICE: Final = "Contacts of the time since the backup may be contacted twice."
-"""The risk of resuming a campaign of a restored database."""
+CONTACTED_TWICE: Final = "Contacts of the time since the copy was made may be contacted twice."
+"""The risk of resuming a campaign of a restored or moved database."""
 
 SYMBOLS: Final = {
     **{code: 0x2400 + code for code in range(32)},

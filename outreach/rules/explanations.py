@@ -119,8 +119,13 @@ _ENDS: Final = {
 STARTED_AGAIN: Final = " again, because what was approved has changed"
 """Why a campaign waits to be started whose approved start was taken back: a part of a sentence."""
 
-MOVED: Final = "the database was moved to another host or path"
+MOVED: Final = "the database was moved to another host or path, or is a copy"
 RESTORED: Final = "the database was restored from an older copy, or another server has taken over"
+
+_NOBODY_TWICE: Final = (
+    "with the replaced database, or with `provider`, `campaigns resume --skip-contacted-in` goes on without contacting "
+    "anybody twice"
+)
 
 PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -130,10 +135,22 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "provider_auth": "the provider rejects the account's credentials",
         "provider_funds": "the account at the provider has no credit left, or is suspended",
         "error_budget": "too many requests in a row failed for reasons other than the contacts",
-        "moved": MOVED,
-        "restored": f"{RESTORED}; `campaigns resume --skip-contacted-in` goes on without contacting anybody twice",
+        "moved": f"{MOVED}; {_NOBODY_TWICE}",
+        "restored": f"{RESTORED}; {_NOBODY_TWICE}",
     }
 )
+
+NOBODY_TWICE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # On another host or path no database is replaced.
+        "moved": "--skip-contacted-in provider",
+        "restored": "--skip-contacted-in REPLACED_DATABASE",
+    }
+)
+"""The option of `campaigns resume` that contacts nobody twice, by the reason of a pause after which it otherwise may.
+
+Nothing shows whether a database that was moved is complete, or is an older copy.
+"""
 
 SCHEDULE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {

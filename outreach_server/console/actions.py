@@ -10,6 +10,7 @@ import attrs
 
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach.models import CampaignAction
+from outreach.reasons import NOBODY_TWICE
 from outreach.server_support import operator_actions
 from outreach_server.console.access import Right, Role, may
 
@@ -64,7 +65,7 @@ class Action:
 
     def asks_about(self, campaign: Campaign) -> bool:
         """Return whether it may contact people twice, so that a person has to be sure."""
-        return self.name == "resume" and campaign.pause_reason == "restored"
+        return self.name == "resume" and campaign.pause_reason in NOBODY_TWICE
 
     async def do(self, engine: Outreach, campaign: Campaign, *, key: str, actor: str, **more: object) -> Campaign:
         """Do it, once for a key; the method gets `more` too.

@@ -32,6 +32,7 @@ from outreach.models import (
     ForecastHour,
     RecipientCount,
 )
+from outreach.models.campaign import PauseReason
 from outreach.testing.clock import ManualClock
 from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.panel import Panel
@@ -272,13 +273,16 @@ def test_lines_tell_the_forecast_when_the_state_changes() -> None:
     ]
 
 
-def test_a_campaign_of_a_restored_database_is_resumed_with_the_replaced_one() -> None:
-    """Without it, contacts of the time since the backup get everything twice."""
+@pytest.mark.parametrize(("reason", "place"), [("restored", "REPLACED_DATABASE"), ("moved", "provider")])
+def test_a_campaign_of_a_copied_database_is_resumed_without_contacting_anybody_twice(
+    reason: PauseReason, place: str
+) -> None:
+    """Without the option, contacts of the time since the backup get everything twice."""
     picture = snapshot(CampaignStatus.PAUSED)
-    picture = attrs.evolve(picture, campaign=attrs.evolve(picture.campaign, pause_reason="restored"))
+    picture = attrs.evolve(picture, campaign=attrs.evolve(picture.campaign, pause_reason=reason))
     printed: list[str] = []
     Lines(printed.append).update(picture)
-    assert "outreach-server campaigns resume c --skip-contacted-in REPLACED_DATABASE" in printed[-1]
+    assert f"outreach-server campaigns resume c --skip-contacted-in {place}," in printed[-1]
 
 
 def test_the_pace_is_measured_over_the_last_half_minute() -> None:

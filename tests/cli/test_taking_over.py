@@ -13,6 +13,7 @@ from outreach import Campaign, Outreach
 from outreach.models import ContactedMeanwhile, ListedContacts
 from outreach.testing.plugin import ENGINE_CONFIG
 from outreach_server.cli.campaigns.taking_over import TakenOver, _counts, shown_place
+from outreach_server.words import CONTACTED_TWICE
 from tests.cli.conftest import Cli, Start
 
 COUNT = 4
@@ -31,16 +32,24 @@ def dispatch_until(cli: Cli, campaign_id: str, fits: Callable[[Campaign], bool])
     return anyio.run(work)
 
 
-def restore(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, str]:
-    """Restore a backup that lacks all that was sent; return the campaign, and the file of what was replaced."""
+def back_up(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, Path]:
+    """Make a backup that lacks all that is sent after it; return the campaign, and the backup."""
     people = tmp_path / "people.csv"
     people.write_text("phone\n" + "".join(f"+1415555010{number}\n" for number in range(COUNT)))
     options = ("--name", "C", "--message", "Hi", "--from", "+14155550199", "--carrier", "twilio", "--rate", "600")
     campaign: str = cli.ask("campaigns", "import", workspace_id, str(people), *options)["id"]
+    # A worker has begun here, as in each database that has sent something.
+    dispatch_until(cli, campaign, lambda found: found.status == "ready")
     cli.ask("campaigns", "start", campaign)
     backup = tmp_path / "backup.db"
     cli.ask("db", "backup", str(backup))
     dispatch_until(cli, campaign, lambda found: found.counters.pending == 0)
+    return campaign, backup
+
+
+def restore(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, str]:
+    """Restore a backup that lacks all that was sent; return the campaign, and the file of what was replaced."""
+    campaign, backup = back_up(cli, workspace_id, tmp_path)
     kept = cli.ask("db", "restore", str(backup))["kept"]
     assert dispatch_until(cli, campaign, lambda found: found.status == "paused").pause_reason == "restored"
     return campaign, kept
@@ -100,13 +109,26 @@ def test_another_database_is_refused(cli: Cli, restored: tuple[str, str], tmp_pa
         (("--skip-contacted-in", str(other), "--yes"), "has no campaign", 1),
         (("--skip-contacted-in", "provider", "--yes"), "A sandbox has no provider", 1),
         (("--skip-contacted-in", "provider", "--without-provider", "--yes"), "leaves out", 2),
-        ((), "Contacts of the time since the backup may be contacted twice: add --yes.", 2),
+        ((), f"{CONTACTED_TWICE.removesuffix('.')}: add --yes.", 2),
         (("--without-provider",), "--skip-contacted-in", 2),
     )
     for options, words, code in refusals:
         assert words in cli.refuse("campaigns", "resume", campaign, *options, code=code)
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
     assert cli.ask("campaigns", "resume", campaign, "--yes")["status"] == "active"
+
+
+def test_a_backup_that_goes_on_elsewhere_is_not_resumed_without_a_question(
+    cli: Cli, workspace_id: str, tmp_path: Path
+) -> None:
+    """Its host is lost, for example: nothing shows how much was sent after the backup."""
+    campaign, backup = back_up(cli, workspace_id, tmp_path)
+    elsewhere = Cli(f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    elsewhere.ask("db", "restore", str(backup))
+    assert dispatch_until(elsewhere, campaign, lambda found: found.status == "paused").pause_reason == "moved"
+    assert CONTACTED_TWICE.removesuffix(".") in elsewhere.refuse("campaigns", "resume", campaign, code=2)
+    assert elsewhere.ask("campaigns", "show", campaign)["status"] == "paused"
+    assert elsewhere.ask("campaigns", "resume", campaign, "--yes")["status"] == "active"
 
 
 def test_a_password_of_the_replaced_database_is_not_shown() -> None:

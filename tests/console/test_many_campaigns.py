@@ -10,6 +10,7 @@ from outreach import Campaign, CampaignStatus, Conflict
 from outreach.campaigns import Campaigns
 from outreach.ledger.campaigns.transitions import move
 from outreach.models import CampaignAction
+from outreach.models.campaign import PauseReason
 from outreach_server.console.pages import many_campaigns
 from outreach_server.words import CONTACTED_TWICE
 from tests.console.conftest import House
@@ -52,18 +53,21 @@ async def test_chosen_ones_are_archived(house: House) -> None:
     assert (await house.engine.campaigns.get(house.workspace, other.id)).archived_at is None
 
 
-async def test_a_campaign_of_a_restored_database_is_resumed_by_who_is_sure(house: House) -> None:
+@pytest.mark.parametrize(("reason", "place"), [("restored", "REPLACED_DATABASE"), ("moved", "provider")])
+async def test_a_campaign_of_a_copied_database_is_resumed_by_who_is_sure(
+    house: House, reason: PauseReason, place: str
+) -> None:
     """Its page asks, with what the command says; lists and the page of several ones leave it out."""
     restored, paused = await _running(house, "May east", "May west")
     now = house.engine.now()
     await house.engine.campaigns._context.storage.write(
-        lambda tx: move(tx, restored, CampaignAction.PAUSE, now=now, actor="engine", pause_reason="restored")
+        lambda tx: move(tx, restored, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
     )
     await house.engine.campaigns.pause(house.workspace, paused.id)
     path = f"campaigns/{restored.id}"
     [ask] = [one for one in (await house.page(path)).all("details") if one.all("button", value="resume")]
     assert CONTACTED_TWICE in ask.text
-    assert f"outreach-server campaigns resume {restored.id} --skip-contacted-in" in ask.text
+    assert f"outreach-server campaigns resume {restored.id} --skip-contacted-in {place}" in ask.text
     listed = await house.page("campaigns")
     rows = {one.all("th")[0].text.removeprefix("Choose "): one for one in listed.all("tr") if one.all("td")}
     assert [bool(row.all("button", value="resume")) for row in rows.values()] == [True, False]

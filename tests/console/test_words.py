@@ -102,7 +102,8 @@ async def test_the_sentence_of_the_curve_adds_up_beside_an_older_forecast(house:
 
 def test_the_reason_of_a_pause_has_no_marks_of_code() -> None:
     """A reason may name a command, which the terminal sets in backticks."""
-    assert words.pause_reason("restored").endswith(
-        "campaigns resume --skip-contacted-in goes on without contacting anybody twice"
-    )
+    for reason in ("moved", "restored"):
+        assert words.pause_reason(reason).endswith(
+            "campaigns resume --skip-contacted-in goes on without contacting anybody twice"
+        )
     assert words.pause_reason("nonsense") == words.pause_reason(None) == ""

@@ -13,6 +13,7 @@ from outreach.errors import CannotStart, Problem
 from outreach.http import to_json
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
+from outreach.reasons import NOBODY_TWICE
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, actor, state, with_campaign, with_engine
@@ -112,13 +113,13 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
     "--skip-contacted-in",
     "replaced",
     metavar="FILE|URL|provider",
-    help="After a restore: do not repeat what was sent from the database that was replaced, or what the provider "
-    "lists. Shows how much, and asks.",
+    help="After a restore or a move: do not repeat what was sent from the database that was replaced, or what the "
+    "provider lists. Shows how much, and asks.",
 )
 @click.option("--without-provider", is_flag=True, help="Go by the replaced database alone.")
 @YES
 def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes: bool) -> None:
-    """Resume a paused campaign; one of a restored database asks before."""
+    """Resume a paused campaign; one of a restored or moved database asks before."""
     if replaced is None and without_provider:
         raise click.UsageError("--without-provider goes with --skip-contacted-in.")
     more = {}
@@ -127,9 +128,9 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
         more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
     elif not yes:
         before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
-        if before.pause_reason == "restored":
+        if before.pause_reason in NOBODY_TWICE:
             confirm(
-                f"Resume campaign {before.name!r} of a restored database without --skip-contacted-in?",
+                f"Resume campaign {before.name!r} of a restored or moved database without --skip-contacted-in?",
                 yes,
                 warning=CONTACTED_TWICE,
             )
