@@ -12,7 +12,7 @@ from outreach.core.command_lines import pip_commands
 from outreach.errors import Problem, Severity
 from outreach.models.diagnosis import most_urgent_first
 from outreach.models.status import EngineStatus, PausedCampaign
-from outreach.rules.explanations import STARTED_AGAIN
+from outreach.rules.explanations import NOBODY_TWICE, STARTED_AGAIN
 
 HEALTH: Final = "outreach-server healthcheck --ready"
 
@@ -190,4 +190,7 @@ def _resuming(campaign: PausedCampaign) -> Sequence[str]:
         options = {"--active": campaign.agent_is_active, "--allow-outbound": campaign.agent_can_place_calls}
         lacking = " ".join(option for option, is_set in options.items() if not is_set)
         commands += [f"outreach-server agents update {campaign.agent_id} {lacking}"] if lacking else []
-    return [*commands, f"outreach-server campaigns resume {campaign.id}"]
+    return [
+        *commands,
+        f"outreach-server campaigns resume {campaign.id} {NOBODY_TWICE.get(campaign.reason, '')}".strip(),
+    ]

@@ -171,6 +171,16 @@ def test_a_campaign_that_the_engine_has_paused_is_reported_with_what_resumes_it(
     assert (kinds(found), found["active_campaigns"]) == (["no_dispatcher"], 1)
 
 
+@pytest.mark.parametrize(("reason", "place"), [("restored", "REPLACED_DATABASE"), ("moved", "provider")])
+def test_a_campaign_of_a_copied_database_is_reported_with_what_contacts_nobody_twice(
+    cli: Cli, database: str, workspace_id: str, campaign_id: str, reason: PauseReason, place: str
+) -> None:
+    """People type what is shown."""
+    pause(database, workspace_id, campaign_id, reason)
+    [finding] = [each for each in asked(cli)["findings"] if each["kind"] == "campaign_paused"]
+    assert finding["commands"] == [f"outreach-server campaigns resume {campaign_id} --skip-contacted-in {place}"]
+
+
 @pytest.mark.parametrize("options", [["--inactive"], ["--no-allow-outbound"], ["--inactive", "--no-allow-outbound"]])
 def test_a_calling_campaign_is_reported_with_what_lets_its_agent_call(
     cli: Cli, database: str, workspace_id: str, csv_file: Write, options: list[str]

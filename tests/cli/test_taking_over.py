@@ -109,7 +109,7 @@ def test_another_database_is_refused(cli: Cli, restored: tuple[str, str], tmp_pa
         (("--skip-contacted-in", str(other), "--yes"), "has no campaign", 1),
         (("--skip-contacted-in", "provider", "--yes"), "A sandbox has no provider", 1),
         (("--skip-contacted-in", "provider", "--without-provider", "--yes"), "leaves out", 2),
-        ((), f"{CONTACTED_TWICE.removesuffix('.')}: add --yes.", 2),
+        ((), f"{CONTACTED_TWICE} Add --skip-contacted-in REPLACED_DATABASE, which", 2),
         (("--without-provider",), "--skip-contacted-in", 2),
     )
     for options, words, code in refusals:
@@ -126,7 +126,9 @@ def test_a_backup_that_goes_on_elsewhere_is_not_resumed_without_a_question(
     elsewhere = Cli(f"sqlite:///{tmp_path / 'elsewhere.db'}")
     elsewhere.ask("db", "restore", str(backup))
     assert dispatch_until(elsewhere, campaign, lambda found: found.status == "paused").pause_reason == "moved"
-    assert CONTACTED_TWICE.removesuffix(".") in elsewhere.refuse("campaigns", "resume", campaign, code=2)
+    said = elsewhere.refuse("campaigns", "resume", campaign, code=2)
+    risk = "--skip-contacted-in provider, which contacts nobody twice, or take the risk: add --yes."
+    assert f"{CONTACTED_TWICE} Add {risk}" in said
     assert elsewhere.ask("campaigns", "show", campaign)["status"] == "paused"
     assert elsewhere.ask("campaigns", "resume", campaign, "--yes")["status"] == "active"
 

@@ -128,11 +128,11 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
         more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
     elif not yes:
         before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
-        if before.pause_reason in NOBODY_TWICE:
+        if (option := NOBODY_TWICE.get(before.pause_reason or "")) is not None:
             confirm(
                 f"Resume campaign {before.name!r} of a restored or moved database without --skip-contacted-in?",
                 yes,
-                warning=CONTACTED_TWICE,
+                warning=f"{CONTACTED_TWICE} Add {option}, which contacts nobody twice, or take the risk.",
             )
 
     async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:

@@ -54,7 +54,10 @@ def take_over_contacts(campaign_id: str, replaced: str, *, ask_provider: bool, y
             # A sandbox has no provider that knows more than its process.
             live = (await engine.workspaces.get(campaign.workspace_id)).mode == "live"
             if url is None and not live:
-                raise click.ClickException("A sandbox has no provider to ask. Name the database that was replaced.")
+                raise click.ClickException(
+                    "A sandbox has no provider to ask. Name the database that was replaced, or leave "
+                    "--skip-contacted-in out: a sandbox contacts nobody."
+                )
             found = None
             async with AsyncExitStack() as stack:
                 if url is not None:
@@ -92,7 +95,7 @@ def _url_of(replaced: str) -> str:
     if url == state().database or (url.startswith("sqlite:") and _file(url) == _file(state().database)):
         raise click.UsageError(f"{shown_place(replaced)} is the database itself. Name the one that was replaced.")
     if url.startswith("sqlite:") and not _file(url).is_file():
-        raise click.UsageError(f"There is no database {replaced}.")
+        raise click.UsageError(f"There is no database {replaced}. Name the one that was replaced, or {PROVIDER}.")
     return url
 
 
