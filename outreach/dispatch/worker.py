@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -51,8 +52,8 @@ _Recorded = tuple[DispatchOutcome, ProviderThrottle | None]
 _Merged = tuple[Dispatch | None, Report | None]
 """The dispatch of a report, and the report that was merged; None if a simulated event has overruled it."""
 
-_FINAL_HIGH_WATER_SECONDS: Final = 0.5
-"""How long a clean shutdown waits for the last high-water mark."""
+_FINAL_SECONDS: Final = 0.5
+"""How long the end of a lease may take, in the database and in the high-water mark."""
 
 _ENGINE_PAUSE_TEXTS: Final = {
     "missed_start": "its start was missed by more than the grace period",
@@ -289,7 +290,7 @@ class Worker:
                 self._takeover_starts[pace] = taken_at + spacing.total_seconds()
             self._lease_ends = before + self._config.lease_seconds
             self._epoch, self._place, self._leads = takeover.epoch, place, takeover.alone
-            self._in_doubt = self._intact = False
+            self._in_doubt = False
             self._others = takeover.others
             self.claims.begin(takeover.epoch, alone=takeover.alone)
             await self._settle_abandoned()
@@ -297,12 +298,23 @@ class Worker:
             await self._log_quarantine(takeover)
             if takeover.alone:
                 lock.record_high_water(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
+            self._intact = False
         except BaseException:
-            self._epoch = None
-            await lock.release(place)
+            epoch, self._epoch = self._epoch, None
+            try:
+                if epoch is not None:
+                    await self._end_unused(epoch)
+            finally:
+                await lock.release(place)
             raise
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
+
+    async def _end_unused(self, epoch: int) -> None:
+        """End a lease under which nothing was begun: a lease shows that its process dispatches."""
+        # Where this fails, it expires.
+        with suppress(Exception), anyio.move_on_after(_FINAL_SECONDS, shield=True):
+            await self._storage.write(lambda tx: leases.end_worker(tx, epoch))
 
     async def _log_quarantine(self, takeover: leases.Takeover) -> None:
         paused = takeover.paused_campaigns
@@ -472,7 +484,7 @@ class Worker:
         epoch, self._epoch = self._epoch, None
         try:
             if epoch is not None:
-                with anyio.move_on_after(_FINAL_HIGH_WATER_SECONDS):
+                with anyio.move_on_after(_FINAL_SECONDS):
                     await self._renew(epoch, ended=True)
         except LeaseLost:
             # The new lease holder writes the mark.

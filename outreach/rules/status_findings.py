@@ -36,12 +36,11 @@ def _of_sending(status: EngineStatus) -> Iterator[Problem]:
     if problem is not None:
         # A database in which nothing is to be sent needs no process.
         urgent = status.active_campaigns or status.scheduled_campaigns or status.lag_seconds
-        yield attrs.evolve(
-            problem,
-            code="no_dispatcher",
-            severity="critical" if urgent else "warning",
-            looks=() if problem.commands else ["outreach-server status"],
-        )
+        why, looks = problem.message, ["outreach-server status"]
+        if problem.commands:
+            why, looks = f"{why} Where a server runs, its log and /readyz say why it sends nothing.", [HEALTH]
+        severity: Severity = "critical" if urgent else "warning"
+        yield attrs.evolve(problem, code="no_dispatcher", severity=severity, message=why, looks=looks)
     elif status.lag_seconds > BEHIND_SECONDS:
         why = (
             f"What is due has waited for {status.lag_seconds:,.0f} s although a process dispatches: it has more to do "

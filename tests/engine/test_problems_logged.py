@@ -207,6 +207,10 @@ async def test_nothing_is_sent_while_the_note_cannot_be_written(
             assert len(rig.carrier.requests) == count
             health = rig.engine.health()
             assert (health.state, health.dispatching, health.lease_seconds_left) == ("refused", False, None)
+            # To other processes, too, although the lease is taken with each retry.
+            status = await rig.engine.status()
+            assert (status.dispatching.by, status.severity) == ("no_process", "critical")
+            assert "/readyz say why" in status.findings[0].message
             found = await rig.engine.readiness()
             assert (found.ready, found.write_error) == (False, None)
             assert found.reasons == [
@@ -220,8 +224,9 @@ async def test_nothing_is_sent_while_the_note_cannot_be_written(
     assert not [*told(caplog, "note_failed"), *told(caplog, "lease_lost"), *told(caplog, "renew_failed")]
 
 
+@pytest.mark.parametrize("fails", ["database", "note"])
 async def test_a_database_is_checked_once_however_often_the_lease_cannot_be_taken(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     """After a crash on a full disk it would else be read twice a second, with two lines each time."""
     caplog.set_level(logging.INFO)
@@ -230,14 +235,15 @@ async def test_a_database_is_checked_once_however_often_the_lease_cannot_be_take
         storage.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=1))
         worker = make_engine_worker(storage, clock, EngineConfig())
 
-        def full() -> None:
+        def full(*_: object) -> None:
             raise StorageError("The disk is full.")
 
-        storage.before_write = full
-        for _ in range(3):
-            with pytest.raises(StorageError, match="full"):
-                await worker.acquire()
-        storage.before_write = lambda: None
+        with monkeypatch.context() as patch:
+            where, name = (storage, "before_write") if fails == "database" else (storage.lock, "record_high_water")
+            patch.setattr(where, name, full)
+            for _ in range(3):
+                with pytest.raises(StorageError, match="full"):
+                    await worker.acquire()
         assert await worker.acquire() is not None
         assert (len(told(caplog, "checking")), len(told(caplog, "checked"))) == (1, 1)
         await worker.release()

@@ -33,7 +33,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "that time which a clock has jumped over counts as passed": 205,
     "change numbers are drawn early": 45,
     "a slot recedes after the clock was set back": 42,
-    "intents in doubt are forgotten": 28,
+    "intents in doubt are forgotten": 360,
     "a cap does not count what is committed with it": 71,
     "permits are not given back": 59,
     "a single message counts as accepted that was not": 18,
