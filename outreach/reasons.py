@@ -6,8 +6,8 @@ from outreach.providers.registry import explain
 from outreach.rules.explanations import (
     CLOSING_RULES,
     LIMITS,
-    NOBODY_TWICE,
     PAUSE_REASONS,
+    SAFE_RESUME_OPTIONS,
     SCHEDULE_REASONS,
     describe_reason,
     describe_zones,
@@ -16,8 +16,8 @@ from outreach.rules.explanations import (
 __all__ = [
     "CLOSING_RULES",
     "LIMITS",
-    "NOBODY_TWICE",
     "PAUSE_REASONS",
+    "SAFE_RESUME_OPTIONS",
     "SCHEDULE_REASONS",
     "describe_reason",
     "describe_zones",

@@ -122,7 +122,7 @@ STARTED_AGAIN: Final = " again, because what was approved has changed"
 MOVED: Final = "the database was moved to another host or path, or is a copy"
 RESTORED: Final = "the database was restored from an older copy, or another server has taken over"
 
-_NOBODY_TWICE: Final = (
+_RESUME_SAFELY: Final = (
     "with the replaced database, or with `provider`, `campaigns resume --skip-contacted-in` goes on without contacting "
     "anybody twice"
 )
@@ -135,12 +135,12 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "provider_auth": "the provider rejects the account's credentials",
         "provider_funds": "the account at the provider has no credit left, or is suspended",
         "error_budget": "too many requests in a row failed for reasons other than the contacts",
-        "moved": f"{MOVED}; {_NOBODY_TWICE}",
-        "restored": f"{RESTORED}; {_NOBODY_TWICE}",
+        "moved": f"{MOVED}; {_RESUME_SAFELY}",
+        "restored": f"{RESTORED}; {_RESUME_SAFELY}",
     }
 )
 
-NOBODY_TWICE: Final[Mapping[str, str]] = MappingProxyType(
+SAFE_RESUME_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # On another host or path no database is replaced.
         "moved": "--skip-contacted-in provider",

@@ -12,7 +12,7 @@ from outreach.core.command_lines import pip_commands
 from outreach.errors import Problem, Severity
 from outreach.models.diagnosis import most_urgent_first
 from outreach.models.status import EngineStatus, PausedCampaign
-from outreach.rules.explanations import NOBODY_TWICE, STARTED_AGAIN
+from outreach.rules.explanations import SAFE_RESUME_OPTIONS, STARTED_AGAIN
 
 HEALTH: Final = "outreach-server healthcheck --ready"
 
@@ -191,5 +191,5 @@ def _resuming(campaign: PausedCampaign) -> Sequence[str]:
         commands += [f"outreach-server agents update {campaign.agent_id} {lacking}"] if lacking else []
     return [
         *commands,
-        f"outreach-server campaigns resume {campaign.id} {NOBODY_TWICE.get(campaign.reason, '')}".strip(),
+        f"outreach-server campaigns resume {campaign.id} {SAFE_RESUME_OPTIONS.get(campaign.reason, '')}".strip(),
     ]

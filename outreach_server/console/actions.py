@@ -10,7 +10,7 @@ import attrs
 
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach.models import CampaignAction
-from outreach.reasons import NOBODY_TWICE
+from outreach.reasons import SAFE_RESUME_OPTIONS
 from outreach.server_support import operator_actions
 from outreach_server.console.access import Right, Role, may
 
@@ -65,7 +65,7 @@ class Action:
 
     def asks_about(self, campaign: Campaign) -> bool:
         """Return whether it may contact people twice, so that a person has to be sure."""
-        return self.name == "resume" and campaign.pause_reason in NOBODY_TWICE
+        return self.name == "resume" and campaign.pause_reason in SAFE_RESUME_OPTIONS
 
     async def do(self, engine: Outreach, campaign: Campaign, *, key: str, actor: str, **more: object) -> Campaign:
         """Do it, once for a key; the method gets `more` too.

@@ -13,7 +13,7 @@ from outreach.errors import CannotStart, Problem
 from outreach.http import to_json
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
-from outreach.reasons import NOBODY_TWICE
+from outreach.reasons import SAFE_RESUME_OPTIONS
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, actor, state, with_campaign, with_engine
@@ -128,7 +128,7 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
         more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
     elif not yes:
         before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
-        if (option := NOBODY_TWICE.get(before.pause_reason or "")) is not None:
+        if (option := SAFE_RESUME_OPTIONS.get(before.pause_reason or "")) is not None:
             confirm(
                 f"Resume campaign {before.name!r} of a restored or moved database without --skip-contacted-in?",
                 yes,

@@ -13,7 +13,7 @@ from outreach import Campaign, CampaignStatus, Outreach, RecipientStatus
 from outreach.errors import Problem
 from outreach.models import DispatchCount, Forecast, RecipientCount
 from outreach.protocols import Clock, SystemClock
-from outreach.reasons import NOBODY_TWICE, PAUSE_REASONS
+from outreach.reasons import PAUSE_REASONS, SAFE_RESUME_OPTIONS
 from outreach_server.cli import documents
 from outreach_server.cli.durations import until_text
 from outreach_server.cli.problems import explain_start, problem_text
@@ -203,7 +203,7 @@ def waiting_text(campaign: Campaign, now: datetime) -> str | None:
             )
         case CampaignStatus.PAUSED:
             resumed = f"It waits to be resumed: outreach-server campaigns resume {campaign.id}"
-            option = NOBODY_TWICE.get(campaign.pause_reason or "")
+            option = SAFE_RESUME_OPTIONS.get(campaign.pause_reason or "")
             return resumed if option is None else f"{resumed} {option}, so that nobody is contacted twice"
         case _:
             return None

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from outreach import Campaign, CampaignStatus
 from outreach.errors import Conflict
-from outreach.reasons import NOBODY_TWICE
+from outreach.reasons import SAFE_RESUME_OPTIONS
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
@@ -104,7 +104,7 @@ async def _page(
             effect=f"{words.plural(campaign.counters.open, 'contact')} will not be contacted any more.",
         ),
         contacted_twice=CONTACTED_TWICE,
-        nobody_twice=NOBODY_TWICE.get(campaign.pause_reason or ""),
+        safe_option=SAFE_RESUME_OPTIONS.get(campaign.pause_reason or ""),
         problem=problem,
         set_up_url=visit.url("new-text", {"campaign": campaign_id})
         if visit.may(Right.DRAFT) and campaign.status in {CampaignStatus.DRAFT, CampaignStatus.READY}
