@@ -251,11 +251,22 @@ def move(
     )
     tx.campaigns.update(moved)
     tx.work.schedule(campaign_unit(moved), due_time(moved, now))
-    trail.record_campaign_status(tx, moved, step, actor=actor, detail=detail or pause_reason, now=now)
-    record_audit(
-        tx, moved.workspace_id, f"campaign.{step}", moved.id, actor=actor, now=now, detail=detail or pause_reason
-    )
+    _record_move(tx, moved, step, actor=actor, detail=detail or pause_reason, now=now)
     return moved
+
+
+def pause_again(tx: Transaction, campaign: Campaign, reason: PauseReason, *, now: datetime) -> None:
+    """Give a paused campaign another reason, which a person has to look at before it is resumed."""
+    paused = attrs.evolve(campaign, pause_reason=reason, revision=campaign.revision + 1, updated_at=now)
+    tx.campaigns.update(paused)
+    _record_move(tx, paused, CampaignAction.PAUSE, actor="engine", detail=reason, now=now)
+
+
+def _record_move(
+    tx: Transaction, moved: Campaign, step: CampaignAction, *, actor: str, detail: str | None, now: datetime
+) -> None:
+    trail.record_campaign_status(tx, moved, step, actor=actor, detail=detail, now=now)
+    record_audit(tx, moved.workspace_id, f"campaign.{step}", moved.id, actor=actor, now=now, detail=detail)
 
 
 def may_await_receipts(campaign: Campaign) -> bool:

@@ -21,7 +21,7 @@ import attrs
 from outreach.core.clock import Clock
 from outreach.errors import DispatchRefused, LeaseLost, OutreachError
 from outreach.ledger.access import logins
-from outreach.ledger.campaigns.transitions import move
+from outreach.ledger.campaigns.transitions import move, pause_again
 from outreach.ledger.common import record_audit, require_worker
 from outreach.ledger.leases import clock_steps
 from outreach.ledger.schedules import pause_after_restore
@@ -369,6 +369,9 @@ def take_over(
     reason = quarantine_of(known, home) or ("restored" if is_behind(tx, noted, current) else None)
     paused_campaigns: list[Campaign] = []
     if reason is not None:
+        # It may have run on where the database was before.
+        for campaign in tx.campaigns.in_status({CampaignStatus.PAUSED}):
+            pause_again(tx, campaign, reason, now=now)
         running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
         paused_campaigns = [
             move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
