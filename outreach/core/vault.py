@@ -41,6 +41,7 @@ _NOTHING: Final = object()
 class _Keys(NamedTuple):
     newest: Fernet
     all: MultiFernet
+    texts: Sequence[str]
 
 
 @attrs.frozen(kw_only=True)
@@ -154,8 +155,9 @@ class Vault:
         Raises:
             ConfigError: No usable key; the message says what to do.
         """
-        self._known(make=True)
-        return [_derived(text.encode("ascii"), purpose) for text in self._source.read(make=False)]
+        # Nothing is stored with them: keys that are known go on being used after the file is lost.
+        keys = self._known(make=self._current is None)
+        return [_derived(text.encode("ascii"), purpose) for text in keys.texts]
 
     def problem(self) -> Problem | None:
         """Return why there is no key to decrypt with, and what puts another one there; None if there is one."""
@@ -255,7 +257,7 @@ class Vault:
             except ValueError:
                 which = "no key" if len(texts) == 1 else f"what is no key, at place {number} of {len(texts)}"
                 raise ConfigError(f"{shown} holds {which}. {HOW_TO_MAKE_ONE}") from None
-        return _Keys(newest=found[0], all=MultiFernet(found))
+        return _Keys(newest=found[0], all=MultiFernet(found), texts=texts)
 
 
 def _derived(key: bytes, purpose: str) -> bytes:

@@ -133,6 +133,7 @@ def create_own_console(
     title: str = "Outreach",
     require_second_factor: str | None = None,
     docs_url: str = "",
+    form_keys: Sequence[bytes] = (),
 ) -> Starlette:
     """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
 
@@ -142,6 +143,7 @@ def create_own_console(
         title: The title of the pages.
         require_second_factor: That of `ServerConfig`.
         docs_url: That of `create_console`.
+        form_keys: Those of `Console`.
     """
     identify = identify_by_session(get_engine, require_second_factor)
     return build(
@@ -152,6 +154,7 @@ def create_own_console(
         has_login=True,
         server=server,
         docs_url=docs_url,
+        form_keys=form_keys,
     )
 
 
@@ -169,6 +172,7 @@ def build(
     templates: Templates | None = None,
     headers: Mapping[str, str] = HEADERS,
     docs_url: str = "",
+    form_keys: Sequence[bytes] = (),
 ) -> Starlette:
     """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
     found: dict[str, Route] = {}
@@ -183,6 +187,7 @@ def build(
         has_login=has_login,
         docs_url=docs_url,
         server=server,
+        form_keys=form_keys,
         pages=found,
         known=known,
         templates=templates or Templates(),

@@ -87,6 +87,7 @@ class Console:
         known: The names of all pages.
         docs_url: The address of the site that `make docs` builds; empty without one: pages then name files of docs.
         server: The server beside it, which reads lists in turns; None in other applications.
+        form_keys: The keys of `FormTokens`; empty to take them from the engine at the first page.
         make_key: Makes the keys of forms.
     """
 
@@ -101,6 +102,7 @@ class Console:
     has_login: bool = False
     docs_url: str = ""
     server: Server | None = None
+    form_keys: Sequence[bytes] = attrs.field(default=(), repr=False)
     make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
     templates: Templates = attrs.field(factory=Templates)
     static: StaticFiles = attrs.field(factory=StaticFiles)
@@ -124,7 +126,9 @@ class Console:
         Raises:
             ConfigError: The engine has no key to make them with; the message says what to do.
         """
-        return self._once("tokens", lambda: FormTokens(keys=derived_keys_of(self.engine, "console forms")))
+        return self._once(
+            "tokens", lambda: FormTokens(keys=self.form_keys or derived_keys_of(self.engine, "console forms"))
+        )
 
     @property
     def lists(self) -> Server:

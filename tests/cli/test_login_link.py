@@ -25,7 +25,7 @@ async def app() -> AsyncIterator[Starlette]:
     """A server with its console."""
     async with Outreach.open("memory://") as engine:
         app = create_app(engine=engine)
-        mount_console(app)
+        mount_console(app, engine)
         yield app
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import httpx
+import pytest
 
+from outreach import Outreach
+from outreach_server.app import create_app
+from outreach_server.cli.serving.own_console import mount_console
 from tests import postgres
 from tests.cli.conftest import Cli, Start
 
@@ -54,6 +59,21 @@ def test_without_a_usable_key_there_is_no_console(start: Start) -> None:
     assert (found["setup_url"], found["console_url"]) == (None, None)
     server.says("No console, because its forms need a secret key.")
     assert httpx.get(f"{found['url']}/console/login", trust_env=False).status_code == 404
+
+
+@pytest.mark.anyio
+async def test_the_console_is_shown_after_a_loss_of_the_key(tmp_path: Path) -> None:
+    """Also where no page was opened before: people pause campaigns there."""
+    url = f"sqlite:///{tmp_path}/test.db"
+    async with Outreach.open(url) as first, Outreach.open(url) as served:
+        app = create_app(engine=served)
+        assert not mount_console(app, first)
+        key = tmp_path / "test.db.key"
+        key.unlink()
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            assert (await client.get("/console/login")).status_code == 200
+        assert not key.exists()
 
 
 def test_a_server_of_postgresql_without_a_key_says_so(start: Start) -> None:

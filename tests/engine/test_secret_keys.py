@@ -198,6 +198,17 @@ def test_who_has_lost_the_file_of_its_keys_makes_no_other_key(tmp_path: Path, ca
         holder.encrypt("a", CREDENTIALS)
 
 
+def test_forms_go_on_with_the_keys_that_are_known(tmp_path: Path) -> None:
+    """A page that is opened after the loss of the file is shown, and makes no other key."""
+    file = tmp_path / "o.db.key"
+    holder = Vault(key_file=file)
+    holder.encrypt("a", CREDENTIALS)
+    before = holder._derived_keys("forms")
+    file.unlink()
+    assert holder._derived_keys("forms") == before
+    assert not file.exists()
+
+
 @attrs.frozen
 class Rotation:
     """A database with accounts, and engines over it with different keys."""

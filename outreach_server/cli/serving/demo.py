@@ -14,7 +14,7 @@ from outreach import Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, parser_command, state, unwrapped
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.serving.login_link import add_login_link
-from outreach_server.cli.serving.own_console import is_installed, missing_key, mount_console
+from outreach_server.cli.serving.own_console import is_installed, mount_console
 from outreach_server.cli.serving.sandbox import create_demo_workspace
 from outreach_server.cli.serving.serving import Server, bind_near, run_fast, url_of
 from outreach_server.cli.sigint import EXIT_INTERRUPTED, ending_in_order
@@ -54,9 +54,7 @@ def demo(exit_: bool, port: int) -> None:
                 up = anyio.Event()
                 app = create_app(database, config=config, simulator=simulator, parser_command=parser_command())
                 server = Server(app, listener, level="warning", on_started=up.set)
-                has_console = not exit_ and is_installed() and not missing_key(engine)
-                if has_console:
-                    mount_console(app)
+                has_console = not exit_ and is_installed() and not mount_console(app, engine)
 
                 async def link_to(page: str) -> str:
                     return url_of(listener) + (await add_login_link(app, engine, tenant.workspace_id, page)).path

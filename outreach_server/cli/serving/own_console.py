@@ -21,35 +21,35 @@ def is_installed() -> bool:
     return all(find_spec(name) is not None for name in CONSOLE_MODULES)
 
 
-def mount_console(app: Starlette, *, require_second_factor: str | None = None, docs_url: str = "") -> None:
-    """Mount the console in an app that `create_app` has returned.
+def mount_console(
+    app: Starlette, engine: Outreach, *, require_second_factor: str | None = None, docs_url: str = ""
+) -> str:
+    """Mount the console in an app that `create_app` has returned, or return why its forms have no secret key.
 
     Args:
         app: The app.
+        engine: An open engine over the same database, which gives the keys of forms.
         require_second_factor: That of `ServerConfig`.
         docs_url: That of `create_console`.
     """
     from outreach_server.console.app import create_own_console
 
+    try:
+        form_keys = derived_keys_of(engine, "console forms")
+    except ConfigError as error:
+        return error.message
     server: Server = app.state.server
     console = create_own_console(
         get_engine=lambda: server.engine,
         server=server,
         require_second_factor=require_second_factor,
         docs_url=docs_url,
+        form_keys=form_keys,
     )
     app.router.routes += [Route(CONSOLE, _begin), Mount(CONSOLE, console)]
+    return ""
 
 
 async def _begin(request: Request) -> Response:
     """Lead to the console's first page, whose links begin with a slash after its path."""
     return RedirectResponse(f"{request.url.path}/", 303)
-
-
-def missing_key(engine: Outreach) -> str:
-    """Return why the console cannot make its forms: there is no secret key, and what to do; empty if there is one."""
-    try:
-        derived_keys_of(engine, "console forms")
-    except ConfigError as error:
-        return error.message
-    return ""

@@ -18,7 +18,7 @@ from outreach_server.cli.base import actor, parser_command, state
 from outreach_server.cli.console_links import CONSOLE, link_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.serving.metrics_address import answering, metrics_of
-from outreach_server.cli.serving.own_console import is_installed, missing_key, mount_console
+from outreach_server.cli.serving.own_console import is_installed, mount_console
 from outreach_server.cli.serving.serving import Server, bind_metrics, run_fast, url_of
 from outreach_server.cli.serving.sockets import listening
 from outreach_server.cli.serving.supervision import Pulse, ServiceManager
@@ -162,12 +162,16 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
             # Opened once before listening, so that problems of the database are reported first.
             nonlocal has_console, no_console
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator) as engine:
-                no_console = missing_key(engine) if has_console else ""
-                has_console = has_console and not no_console
+                if has_console:
+                    no_console = mount_console(
+                        app,
+                        engine,
+                        require_second_factor=config.require_second_factor,
+                        docs_url=config.docs_url or "",
+                    )
+                    has_console = not no_console
                 made = await engine.users.open_setup(actor=actor()) if has_console else None
                 setups.extend([] if made is None else [made])
-            if has_console:
-                mount_console(app, require_second_factor=config.require_second_factor, docs_url=config.docs_url or "")
             if not dispatch:
                 # An engine that dispatches names them itself.
                 for one in await to_thread.run_sync(unreadable_archives, url):
