@@ -60,6 +60,9 @@ _REMIND_SECONDS: Final = 5.0
 _WEBHOOK_POLLS: Final = 4
 """Events for webhooks are looked for so much less often than changes of the work."""
 
+_LOOKED_AT: Final = 1000
+"""The webhooks among which one that was not removed is looked for."""
+
 _STORAGE: Final = ("__aenter__", "__aexit__", "write", "read", "campaign_list_revision")
 _DISPATCHER: Final = ("run", "wake", "stop", "health")
 
@@ -141,6 +144,7 @@ class Outreach(EngineServices):
         if instrumentation and isinstance(storage, ObservableStorage):
             storage.observe(self._instruments)
         self._vault = vault or Vault()
+        self._may_make_key = False
         self._connections = AccountConnections(
             vault=self._vault,
             clock=self._clock,
@@ -315,6 +319,8 @@ class Outreach(EngineServices):
             with suppress(StorageError):
                 # The next call raises it.
                 await self._storage.read(self._compare_clocks)
+                if self._vault.makes_key():
+                    self._may_make_key = not await self._storage.read(_holds_secrets)
             if self._dispatch and not self._services_come_later:
                 deque(self._import_services(), maxlen=0)
             stack.push_async_callback(self._release_events)
@@ -623,6 +629,12 @@ def _check_kinds(
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
     if analyser is not None and not isinstance(analyser, str) and not _is_analyser(analyser):
         raise ConfigError(f"analyser is {analyser!r}; {_NO_ANALYSER}")
+
+
+def _holds_secrets(tx: Transaction) -> bool:
+    """Return whether accounts or webhooks have secrets, which need the key that they were encrypted with."""
+    webhooks = tx.webhooks.every(limit=_LOOKED_AT)
+    return bool(tx.accounts.any_workspace(None, limit=1)) or any(one.removed_at is None for one in webhooks)
 
 
 def _check_storage(storage: object) -> None:

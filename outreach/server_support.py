@@ -213,10 +213,12 @@ def log_throttle_of(engine: Outreach) -> LogThrottle:
 def derived_keys_of(engine: Outreach, purpose: str) -> Sequence[bytes]:
     """Return 32 secret bytes for a purpose, the same in all processes of a database, for each key of its credentials.
 
+    A first key is made only where no accounts and webhooks were as the engine was opened: it would open none of them.
+
     Raises:
         ConfigError: There is no usable key; the message says what to do.
     """
-    return engine._vault._derived_keys(purpose)
+    return engine._vault._derived_keys(purpose, make=engine._may_make_key)
 
 
 def clock_of(engine: Outreach) -> Clock:

@@ -144,19 +144,20 @@ class Vault:
             raise ConfigError(f"{whose} belong to another {holder}. {_capitalised(remedy)}.")
         return held
 
-    def _derived_keys(self, purpose: str) -> Sequence[bytes]:
-        """Return 32 secret bytes for a purpose of each key (HKDF, RFC 5869), of the newest first; make a first key.
+    def _derived_keys(self, purpose: str, *, make: bool) -> Sequence[bytes]:
+        """Return 32 secret bytes for a purpose of each key (HKDF, RFC 5869), of the newest first.
 
         All processes of a database return the same, and they say nothing about the keys.
 
         Args:
             purpose: Such as `console forms`; each has other bytes.
+            make: Whether to make a first key where there is none.
 
         Raises:
             ConfigError: No usable key; the message says what to do.
         """
         # Nothing is stored with them: keys that are known go on being used after the file is lost.
-        keys = self._known(make=self._current is None)
+        keys = self._known(make=make and self._current is None)
         return [_derived(text.encode("ascii"), purpose) for text in keys.texts]
 
     def problem(self) -> Problem | None:

@@ -61,6 +61,20 @@ def test_without_a_usable_key_there_is_no_console(start: Start) -> None:
     assert httpx.get(f"{found['url']}/console/login", trust_env=False).status_code == 404
 
 
+def test_a_server_whose_key_was_lost_makes_no_other_one(start: Start, tmp_path: Path) -> None:
+    """Its start says what to do, instead of another key that opens nothing."""
+    url = f"sqlite:///{tmp_path}/lost.db"
+    file = tmp_path / "lost.db.key"
+    lost = Cli(url)
+    workspace = lost.ask("workspaces", "create", "Acme")["id"]
+    lost.ask("webhooks", "add", workspace, "https://app.example/hook")
+    file.unlink()
+    server = start("serve", "--port", "0", "--json", OUTREACH_DATABASE_URL=url)
+    assert server.document()["console_url"] is None
+    server.says("Give the key that they were encrypted with")
+    assert not file.exists()
+
+
 @pytest.mark.anyio
 async def test_the_console_is_shown_after_a_loss_of_the_key(tmp_path: Path) -> None:
     """Also where no page was opened before: people pause campaigns there."""

@@ -16,7 +16,8 @@ from cryptography.fernet import Fernet
 from outreach import ConfigError, NewWorkspace, Outreach, WorkspaceMode
 from outreach.core.secret_keys import CREDENTIAL_NAME
 from outreach.core.vault import Vault
-from outreach.models import Account, RekeyResult
+from outreach.models import Account, NewWebhook, RekeyResult
+from outreach.server_support import derived_keys_of
 from outreach.services.tenants import account_rekeying
 from outreach.storage.maintenance import backup_database
 from outreach.storage.opening import key_file_for
@@ -203,9 +204,41 @@ def test_forms_go_on_with_the_keys_that_are_known(tmp_path: Path) -> None:
     file = tmp_path / "o.db.key"
     holder = Vault(key_file=file)
     holder.encrypt("a", CREDENTIALS)
-    before = holder._derived_keys("forms")
+    before = holder._derived_keys("forms", make=True)
     file.unlink()
-    assert holder._derived_keys("forms") == before
+    assert [holder._derived_keys("forms", make=make) for make in (False, True)] == [before, before]
+    assert not file.exists()
+
+
+async def _connect(engine: Outreach, workspace_id: str) -> None:
+    await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+
+
+async def _add_webhook(engine: Outreach, workspace_id: str) -> None:
+    await engine.webhooks.create(workspace_id, NewWebhook(url="https://app.example/hook"))
+
+
+@pytest.mark.parametrize("store", [_connect, _add_webhook])
+async def test_forms_make_no_key_where_accounts_or_webhooks_need_one(
+    store: Callable[[Outreach, str], Awaitable[None]], tmp_path: Path, fake: FakeAdapter
+) -> None:
+    """It would hide that theirs is lost; without them, forms make the first one."""
+    url, file = f"sqlite:///{tmp_path}/o.db", tmp_path / "o.db.key"
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
+    for _ in range(2):
+        async with Outreach.open(url, clock=clock_of_loop()) as engine:
+            assert derived_keys_of(engine, "forms")
+        file.unlink()
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
+        await store(engine, workspace.id)
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
+        file.unlink()
+        with pytest.raises(ConfigError, match="There is no key to open credentials with"):
+            derived_keys_of(engine, "forms")
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
+        with pytest.raises(ConfigError, match="Give the key that they were encrypted with"):
+            derived_keys_of(engine, "forms")
     assert not file.exists()
 
 

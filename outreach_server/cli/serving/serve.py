@@ -37,6 +37,7 @@ _EMPTY: Final = (
     "It is new and empty. If you meant another one, stop this and name it with --database; else start with: "
     "outreach-server workspaces create NAME"
 )
+_NO_CONSOLE: Final = "No console, because its forms need a secret key."
 
 
 def _certificates(config: ServerConfig) -> CertificateFiles | None:
@@ -113,7 +114,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
                     *(_serving(address) for address in addresses),
                     *([] if scraped is None else [f"Metrics {scraped}"]),
                     *([f"Console {public}{CONSOLE}"] if has_console else []),
-                    *([f"No console, because its forms need a secret key. {no_console}"] if no_console else []),
+                    *([f"{_NO_CONSOLE} {no_console} Then start the server again."] if no_console else []),
                     *(f"Set the console up within an hour: {link_of(one, public)}" for one in setups),
                     f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.",
                     *([_EMPTY] if place.new else []),
