@@ -55,7 +55,7 @@ def _of_disk(status: EngineStatus) -> Iterator[Problem]:
         why = (
             f"Only {disk.free_bytes / 1024**2:,.0f} MB are free on the disk of {disk.path}. Make room: on a full disk "
             "nothing is sent. Old backups, exports, and databases that a restore or a compaction has replaced can be "
-            "deleted; doctor names these."
+            "deleted; doctor says what else makes room."
         )
         severity: Severity = "critical" if disk.free_bytes < FULL_BYTES else "warning"
         yield Problem(code="disk_low", severity=severity, message=why, commands=["outreach-server doctor"])

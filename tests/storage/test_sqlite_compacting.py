@@ -201,6 +201,22 @@ async def test_a_full_disk_names_the_databases_that_were_replaced(
     assert "that were replaced" not in low.message
 
 
+async def test_a_full_disk_offers_no_command_that_needs_room(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retention writes to the log, and compacting a copy: they come once there is room for both."""
+    await make_room(database)
+    room = database.stat().st_size + 16 * 1024**2
+    replaced = database.with_name(f"{database.name}.before-restore-20260101T000000Z")
+    replaced.touch()
+    shrinking = ["outreach-server retention run", "outreach-server db compact --delete-old"]
+    usage = SimpleNamespace()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    for free, commands in ((0, []), (room - 1, []), (room, shrinking)):
+        usage.free = free
+        [low] = [one for one in diagnose_file(database) if one.code == "disk_low"]
+        assert [*low.commands] == [f"rm {replaced}", *commands]
+        assert (f"once {room // 1024**2 + 1} MB are free" in low.message) is (not commands)
+
+
 @pytest.mark.parametrize("campaigns", [0, 1])
 async def test_a_copy_warns_only_of_campaigns_that_it_pauses(
     database: Path, campaigns: int, caplog: pytest.LogCaptureFixture

@@ -32,6 +32,9 @@ INTEGRITY_SECONDS: Final = 30.0
 LARGE_LOG_BYTES: Final = 512 * 1024**2
 """The writer cuts the log to 64 MB: a larger one is kept by a reader with an old snapshot."""
 
+_LOG_ROOM_BYTES: Final = 16 * 1024**2
+"""Room for the log of a command that makes a database smaller, beside its copy of the database."""
+
 _CHECK_EVERY: Final = 10_000
 """Steps of SQLite's machine between two looks at the time."""
 
@@ -102,17 +105,19 @@ def _place(path: Path) -> Iterator[Problem]:
     if free < LOW_BYTES:
         replaced = [file for file in path.parent.iterdir() if _REPLACED.fullmatch(file.name.removeprefix(path.name))]
         size = sum(file.stat().st_size for file in replaced) / 1024**2
+        room = path.stat().st_size + _LOG_ROOM_BYTES
+        has_room = free >= room
         yield database_problem(
             "disk_low",
             f"Only {free / 1024**2:,.0f} MB are free on the disk of {str(path)!r}: on a full disk nothing is sent. "
             f"{f'Databases that were replaced take {size:,.0f} MB, and can be deleted. ' if replaced else ''}"
             "Old backups and exports on this disk can be deleted too; never the files whose names are the database's "
-            "and -wal, -shm or .dispatch. What retention erases, for good, makes room after `db compact`, with the "
-            "server stopped; the copy that it makes needs room of its own.",
+            f"and -wal, -shm or .dispatch. {'' if has_room else 'Or move other files away, or enlarge the disk. '}"
+            "What retention erases, for good, makes room after `db compact`, with the server stopped"
+            f"{'' if has_room else f': both can run once {room // 1024**2 + 1:,} MB are free'}.",
             path.parent,
             *(f"rm {shlex.quote(str(file))}" for file in sorted(replaced)),
-            "outreach-server retention run",
-            "outreach-server db compact --delete-old",
+            *(["outreach-server retention run", "outreach-server db compact --delete-old"] if has_room else []),
             looks=[f"df -h {shlex.quote(str(path.parent))}", f"ls -lhS {shlex.quote(str(path.parent))}"],
             severity="critical" if free < FULL_BYTES else "warning",
         )
