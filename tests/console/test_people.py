@@ -121,6 +121,17 @@ async def test_an_answer_after_somebody_elses_is_shown_first(house: House, story
     assert again.status_code == 303
 
 
+async def test_the_same_answer_to_an_older_message_is_not_sent(house: House, story: Story) -> None:
+    """A colleague has given it to a message that the form does not show."""
+    path = path_of("inbox", BEN)
+    old = {**fields(await house.page(path), "answer"), "body": "Yes"}
+    await house.engine.messages.receive(house.workspace, from_number=BEN, to=SENDER, body="Are you open?")
+    new = {**fields(await house.page(path, person="agent"), "answer"), "body": "Yes"}
+    assert (await house.post(path, new, person="agent")).status_code == 303
+    assert (await house.post(path, old)).status_code == 409
+    assert [one.body for one in (await house.engine.messages.list(house.workspace)).items].count("Yes") == 1
+
+
 async def test_two_who_answer_at_once_send_one_answer(house: House, story: Story) -> None:
     """The other one is told so, and keeps what was typed."""
     path = path_of("inbox", BEN)

@@ -53,7 +53,7 @@ async def act(visit: Visit) -> Response:
     body = visit.form.get("body", "").replace("\r\n", "\n").strip()
     if not body:
         return await _page(visit, phone, items, status=422, problems={"body": _EMPTY})
-    if _newest(items) != visit.form[KEY_FIELD] and not _is_sent(items, body):
+    if visit.form[KEY_FIELD] != _newest(items) and not _is_sent(items, body, visit.form[KEY_FIELD]):
         return await _page(visit, phone, items, status=409, problems={"": _MEANWHILE})
     try:
         new = NewMessage(to=phone, body=body, from_number=_ours(items))
@@ -99,9 +99,9 @@ async def _senders(visit: Visit, items: Sequence[HistoryItem], named: Mapping[st
     return {one.subject: names[one.actor] for one in entries if not names[one.actor].startswith("user:")}
 
 
-def _is_sent(items: Sequence[HistoryItem], body: str) -> bool:
+def _is_sent(items: Sequence[HistoryItem], body: str, key: str) -> bool:
     """Return whether the newest item is this very answer: then the form was sent twice, and its key sends nothing."""
-    return bool(items) and items[0].direction == "outbound" and items[0].text == body
+    return bool(items) and (items[0].direction, items[0].text, _newest(items[1:])) == ("outbound", body, key)
 
 
 def _newest(items: Sequence[HistoryItem]) -> str:
