@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
@@ -25,6 +26,7 @@ from outreach_server.console.clocks import DateStyle
 from outreach_server.console.recurrence_words import rule_words
 from tests.console.conftest import House
 from tests.console.furniture import recurring
+from tests.console.page import Page, parse
 
 pytestmark = pytest.mark.anyio
 
@@ -146,6 +148,29 @@ async def test_the_page_has_a_table_of_runs(house: House) -> None:
         assert all(part in text for part in said)
     links = page.by_id("rows").all("a", href=house.url(f"campaigns/{campaign.id}"))
     assert len(links) == 2
+
+
+async def test_run_now_on_an_older_page_makes_no_second_run(house: House) -> None:
+    """The page names the run that was made meanwhile, and its button makes another one."""
+    one = await made(house, "Daily calls")
+    path = f"schedules/{one.id}"
+
+    def button(page: Page) -> dict[str, str]:
+        [form] = [form for form in page.all("form") if form.all("button", value="run-now")]
+        hidden = {field.attributes["name"]: field.attributes["value"] for field in form.all("input")}
+        return {"action": "run-now", **hidden}
+
+    old = button(await house.page(path))
+    await house.engine.schedules.run_now(house.workspace, one.id)
+    await house.engine.campaigns._run_schedule(house.workspace, one.id)
+    [run] = (await house.engine.schedules.list_occurrences(house.workspace, one.id)).items
+    answer = await house.post(path, old)
+    assert answer.status_code == 409
+    page = parse(answer.text)
+    said = page.root.text.partition("The latest run was made for ")[2].partition(".")[0]
+    assert said.endswith(f"{run.at.astimezone(ZoneInfo(one.zone)):%H:%M}")
+    assert (await house.engine.schedules.get(house.workspace, one.id)).run_now_at is None
+    assert (await house.post(path, button(page))).status_code == 303
 
 
 async def test_an_approval_that_a_change_has_ended_is_said_to_count_no_longer(house: House) -> None:

@@ -18,6 +18,11 @@ from outreach_server.console.pages.set_up.inputs import Input
 
 PAGE_SIZE: Final = 100
 
+_CHANGED: Final = (
+    "It has changed since this form was made; below is what you entered, and above it how it is now. Save again to "
+    "change it all the same."
+)
+
 
 @attrs.frozen(kw_only=True)
 class LinkView:
@@ -143,6 +148,11 @@ async def no_fields(_: On) -> Sequence[Input]:
     return ()
 
 
+async def _changed(_: On) -> str:
+    """Return what is said of a form of another state."""
+    return _CHANGED
+
+
 @attrs.frozen(kw_only=True)
 class SetUpAction:
     """An action of a person on a page of the set-up.
@@ -161,6 +171,7 @@ class SetUpAction:
         typed: Whether the name is typed, because it cannot be undone.
         effect: Its effect, for those who are to type the name, or a hint before it.
         changes: Whether it changes what the form showed: a form of another state is refused.
+        changed: What is said then.
         primary: Whether it is the action that a person most likely wants.
         possible: Whether it can be done to something in its present state.
         preview: The lines that are shown before it is done; the form is sent again to do it.
@@ -179,6 +190,7 @@ class SetUpAction:
     typed: bool = False
     effect: str = ""
     changes: bool = False
+    changed: Callable[[On], Awaitable[str]] = _changed
     primary: bool = False
     possible: Callable[[On], bool] = lambda _: True
     preview: Callable[[Sent], Awaitable[Sequence[str]]] | None = None

@@ -38,10 +38,6 @@ _OTHER_NAME: Final = "This is another name."
 _IMPOSSIBLE: Final = (
     "Nothing was done: its state does not allow this any more. If you sent this form twice, the first time counts."
 )
-_CHANGED: Final = (
-    "It has changed since this form was made; below is what you entered, and above it how it is now. Save again to "
-    "change it all the same."
-)
 
 
 @attrs.frozen(kw_only=True)
@@ -198,7 +194,7 @@ class Views:
         if problems:
             return Tried(action=action, status=422, problems=problems)
         if action.changes and visit.form.get(SEEN_FIELD, "") != digest_of(one):
-            return Tried(action=action, status=409, problems={"": _CHANGED})
+            return Tried(action=action, status=409, problems={"": await action.changed(On(visit=visit, one=one))})
         try:
             sent = Sent(visit=visit, one=one, values=values, key=f"console:{key}")
             if action.preview is not None:

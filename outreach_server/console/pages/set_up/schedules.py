@@ -192,6 +192,8 @@ def _buttons() -> Sequence[SetUpAction]:
             right=Right.START,
             operation="skipNextRun",
             done="The next run is left out.",
+            changes=True,
+            changed=_changed,
             possible=lambda on: _next(on.one) is not None,
         ),
         button(
@@ -201,8 +203,27 @@ def _buttons() -> Sequence[SetUpAction]:
             right=Right.START,
             operation="runSchedule",
             done="A run is made as soon as a server sends, with all checks.",
+            changes=True,
+            changed=_changed,
             possible=lambda on: on.one.state == "active" and on.one.run_now_at is None,
         ),
+    )
+
+
+async def _changed(on: On) -> str:
+    """Return what is said of a button on an earlier page: that a run may have been made meanwhile."""
+    runs = (await on.engine.schedules.list_occurrences(on.place, on.one.id, limit=_RUNS_SHOWN)).items
+    # Identifiers sort in the order of their creation.
+    latest = max((run for run in runs if run.run_id is not None), key=lambda run: str(run.run_id), default=None)
+    visit = on.visit
+    made = (
+        ""
+        if latest is None
+        else f" The latest run was made for {visit.clocks(on.one.zone).moment(latest.at, visit.now)}."
+    )
+    return (
+        f"It has changed since this page was opened, so nothing was done.{made} Press the button again if you still "
+        "want this."
     )
 
 
