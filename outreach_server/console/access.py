@@ -21,7 +21,7 @@ class Right(StrEnum):
         see: read campaigns, their contacts and reports
         pause: pause campaigns; it can be undone, and stopping is safe
         draft: change and archive what is not being sent
-        start: start and resume campaigns, which send messages or place calls
+        start: start and resume campaigns, which send messages or place calls; write to a number first, or call it again
         cancel: end campaigns for good
         flows: see what the workspace is set up with, and change its flows
         set_up: change settings, numbers, agents and trunks

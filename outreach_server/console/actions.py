@@ -263,7 +263,7 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             done="The outcome is set, and final.",
         ),
         "call-again": FormAction(
-            command="test-send", operation="createCall", right=Right.REPLY, done="The number is called again."
+            command="test-send", operation="createCall", right=Right.START, done="The number is called again."
         ),
     }
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -11,11 +12,21 @@ import anyio
 import attrs
 import pytest
 
-from outreach import MessageStatus, NewMessage, NotFound
+from outreach import (
+    CallStatus,
+    CampaignStatus,
+    MessageStatus,
+    NewCallCampaign,
+    NewMessage,
+    NewRecipient,
+    NotFound,
+    RecipientStatus,
+)
 from outreach.dispatch.looking_up import LookUps
 from outreach.models import DispatchState, Price, PriceTable
 from outreach.models.dispatch import DispatchOutcome
 from outreach.storage.unit_of_work import Transaction
+from outreach.testing.builders import make_call
 from outreach_server.console import ConsoleUser
 from outreach_server.console.access import Right, Role, may
 from outreach_server.console.actions import FORM_ACTIONS
@@ -423,22 +434,79 @@ async def test_calls_are_listed_and_judged(house: House, story: Story) -> None:
 
 
 async def test_a_call_that_has_ended_is_placed_again(house: House, story: Story) -> None:
-    """By the same agent to the same number, once for a form; the register is asked as always."""
+    """By the same agent to the same number; the register is asked as always."""
     path = f"calls/{story.call.id}"
-    assert "call-again" not in (await house.page(path, person="viewer")).buttons
-    form = fields(await house.page(path, person="agent"), "call-again")
-    answers = [await house.post(path, form, person="agent") for _ in range(2)]
-    assert [one.status_code for one in answers] == [303, 303]
-    assert len({one.headers["location"] for one in answers}) == 1
+    for person in ("viewer", "agent"):
+        assert "call-again" not in (await house.page(path, person=person)).buttons
+    form = fields(await house.page(path, person="manager"), "call-again")
+    await house.engine.unsubscribes.add(house.workspace, story.call.to)
+    answer = await house.post(path, form, person="manager")
+    assert (answer.status_code, "unsubscribe" in answer.text) == (409, True)
+    await house.engine.unsubscribes.remove(house.workspace, story.call.to)
+    answer = await house.post(path, form, person="manager")
+    assert answer.status_code == 303
     made, before = (await house.engine.calls.list(house.workspace)).items[:2]
-    assert answers[0].headers["location"].endswith(f"/calls/{made.id}?done=call-again")
+    assert answer.headers["location"].endswith(f"/calls/{made.id}?done=call-again")
     assert (made.to, made.agent_id, made.variables) == (before.to, before.agent_id, before.variables)
     [entry, *_] = (await house.engine.audit.list(house.workspace)).items
-    assert (entry.actor, entry.action, entry.subject) == ("host:agent", "call.create", made.id)
-    await house.engine.unsubscribes.add(house.workspace, story.call.to)
-    answer = await house.post(path, {**form, "key": "another"}, person="agent")
-    assert (answer.status_code, "unsubscribe" in answer.text) == (409, True)
-    assert (await house.engine.calls.list(house.workspace)).items[0].id == made.id
+    assert (entry.actor, entry.action, entry.subject) == ("host:manager", "call.create", made.id)
+
+
+async def test_a_number_is_called_again_once_for_all_who_press(house: House, story: Story) -> None:
+    """Also at once; after that the page shows the later call, and the button of an older page calls nobody."""
+    path = f"calls/{story.call.id}"
+    people = ("owner", "manager")
+    forms = {person: fields(await house.page(path, person=person), "call-again") for person in people}
+    places = set()
+
+    async def post(person: str) -> None:
+        places.add((await house.post(path, forms[person], person=person)).headers.get("location"))
+
+    async with anyio.create_task_group() as tasks:
+        for person in people:
+            tasks.start_soon(post, person)
+    made, before = (await house.engine.calls.list(house.workspace)).items
+    assert before.id == story.call.id
+    later = house.url(f"calls/{made.id}")
+    assert f"{later}?done=call-again" in places
+    ended = attrs.evolve(made, status=CallStatus.COMPLETED, ended_at=house.engine.now())
+    await house.engine._storage.write(lambda tx: tx.calls.update(ended))
+    answer = await house.post(path, {**forms["manager"], "key": "another"}, person="manager")
+    page = parse(answer.text)
+    assert (answer.status_code, len(page.all("a", href=later))) == (409, 1)
+    assert "call-again" not in page.buttons
+    assert "call-again" in (await house.page(f"calls/{made.id}")).buttons
+    assert len((await house.engine.calls.list(house.workspace)).items) == 2
+
+
+async def test_the_page_of_a_call_says_when_its_campaign_calls_again(house: House, story: Story) -> None:
+    """While the campaign is active and its contact waits."""
+    new = NewCallCampaign(name="Calls", agent_id=story.call.agent_id)
+    campaign = (
+        await house.engine.campaigns.create_call(house.workspace, new, [NewRecipient(phone_number=ANN)])
+    ).campaign
+    contact = await house.engine.campaigns.get_recipient(house.workspace, campaign.id, 0)
+    due_at = house.engine.now() + timedelta(minutes=20)
+    waits = attrs.evolve(contact, status=RecipientStatus.WAITING, reason="busy", due_at=due_at)
+    call = make_call(
+        workspace_id=house.workspace,
+        agent_id=story.call.agent_id,
+        campaign_id=campaign.id,
+        position=0,
+        to=ANN,
+        status=CallStatus.BUSY,
+        created_at=house.engine.now(),
+    )
+
+    def write(tx: Transaction) -> None:
+        tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.ACTIVE))
+        tx.recipients.put(house.workspace, waits)
+        tx.calls.insert(call)
+
+    await house.engine._storage.write(write)
+    page = await house.page(f"calls/{call.id}", person="agent")
+    assert "The campaign calls this number again by itself" in page.root.text
+    assert page.all("time", datetime=due_at.isoformat())
 
 
 async def test_a_contact_is_left_out_of_its_campaign(house: House) -> None:
@@ -472,7 +540,7 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "assume_sent": ("unknown", {}, Right.DECIDE),
     "retry": ("unknown", {}, Right.DECIDE),
     "outcome": ("calls/{call}", {"verdict": "positive"}, Right.DECIDE),
-    "call-again": ("calls/{call}", {}, Right.REPLY),
+    "call-again": ("calls/{call}", {}, Right.START),
     "import-opt-outs": ("register/import", {"upload": "u"}, Right.DECIDE),
     "undo-import": ("register/import", {"import": "i"}, Right.DECIDE),
     "skip": ("campaigns/{campaign}/contacts/0", {"reason": "asked us to"}, Right.DECIDE),

@@ -9,11 +9,23 @@ import attrs
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from outreach import Call, CallStatus, Campaign, Conflict, InvalidRequest, NewCall, NotFound
-from outreach.models import CallVerdict
+from outreach import (
+    Call,
+    CallStatus,
+    Campaign,
+    CampaignStatus,
+    Conflict,
+    InvalidRequest,
+    NewCall,
+    NotFound,
+    Recipient,
+    RecipientStatus,
+)
+from outreach.models import CallVerdict, HistoryItem
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
+from outreach_server.console.actions import FORM_ACTIONS
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of
 from outreach_server.console.pages.new.steps import Choice, key_of
@@ -23,6 +35,11 @@ PAGE_SIZE: Final = 50
 _MOST_CHOICES: Final = 100
 
 VERDICTS: Final = get_args(CallVerdict)
+
+_AGAIN: Final = "call-again"
+_CALLED_MEANWHILE: Final = (
+    "The number was called after this call, so nobody was called now. Look at the later call first."
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -99,9 +116,10 @@ async def show_one(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Give a call its outcome, or place it again."""
-    name, key = visit.chosen("outcome", "call-again"), key_of(visit)
-    if name == "call-again":
-        return await _call_again(visit, key)
+    name = visit.chosen("outcome", _AGAIN)
+    key_of(visit)
+    if name == _AGAIN:
+        return await _call_again(visit)
     verdict: Any = visit.form.get("verdict", "")
     if verdict not in VERDICTS:
         raise HTTPException(400)
@@ -121,31 +139,53 @@ async def act(visit: Visit) -> Response:
     return visit.go("call", said=name, call=call.id)
 
 
-async def _call_again(visit: Visit, key: str) -> Response:
-    """Place a call like one that has ended: by the same agent, to the same number, with the same variables."""
+async def _call_again(visit: Visit) -> Response:
+    """Place a call like one that has ended: by the same agent, to the same number, with the same variables.
+
+    The key is that call: one call follows it, also if two people press at once.
+    """
     call = await visit.engine.calls.get(visit.place.id, visit.request.path_params["call"])
     if call.is_open:
         return await _page(visit, status=409, problems={"": "This call has not ended yet, so nothing was done."})
+    if await _later(visit, call) is not None:
+        return await _page(visit, status=409, problems={"": _CALLED_MEANWHILE})
     try:
         new = NewCall(agent_id=call.agent_id, to=call.to, variables=call.variables)
+        key = f"console:{_AGAIN}:{call.id}"
         made = await visit.engine.calls.create(visit.place.id, new, idempotency_key=key, actor=visit.actor)
     except NotFound:
         return await _page(visit, status=409, problems={"": "Its agent was removed, so nobody was called."})
     except (Conflict, InvalidRequest) as error:
         return await _page(visit, status=409, problems={"": error.message})
-    return visit.go("call", said="call-again", call=made.id)
+    return visit.go("call", said=_AGAIN, call=made.id)
+
+
+async def _later(visit: Visit, call: Call) -> HistoryItem | None:
+    """Return the newest call to the number of a call, if it is a later one."""
+    if not phone_url(visit, "person", call.to):
+        return None
+    async for one in visit.engine.contacts.iter_history(visit.place.id, call.to):
+        if one.at < call.created_at or one.call_id == call.id:
+            break
+        if one.call_id is not None:
+            return one
+    return None
 
 
 async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
     engine, place = visit.engine, visit.place.id
     call = await engine.calls.get(place, visit.request.path_params["call"])
+    contact = None
     async with JoinedReads() as reads:
         failed = reads.start(engine.calls.failure(call))
         spoken = reads.start(engine.calls.transcript(place, call.id))
         of = None if call.campaign_id is None else reads.start(engine.campaigns.get(place, call.campaign_id))
+        if call.campaign_id is not None and call.position is not None:
+            contact = reads.start(engine.campaigns.get_recipient(place, call.campaign_id, call.position))
         called_by = reads.start(_agent_name(visit, call.agent_id))
+        called_later = reads.start(_later(visit, call))
     failure, transcript, agent = failed.result(), spoken.result(), called_by.result()
-    campaign = None if of is None else of.result()
+    campaign, later = None if of is None else of.result(), called_later.result()
     said = [] if failure is None else [failure.meaning or failure.error_message]
     return visit.page(
         "call",
@@ -167,15 +207,28 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         if campaign is None or call.position is None
         else visit.url("contact", campaign=campaign.id, position=call.position),
         may_judge=visit.may(Right.DECIDE) and call.status is CallStatus.COMPLETED and call.judged_at is None,
-        may_call_again=visit.may(Right.REPLY) and not call.is_open and phone_url(visit, "person", call.to) != "",
+        retry_at=_retry_at(visit, campaign, None if contact is None else contact.result()),
+        later_at=None if later is None else moment_of(later.at, visit.now, visit.clocks()),
+        later_url="" if later is None else visit.url("call", call=later.call_id),
+        may_call_again=visit.may(FORM_ACTIONS[_AGAIN].right)
+        and not (call.is_open or later)
+        and phone_url(visit, "person", call.to) != "",
         verdicts=[
             Choice(value=one, word=words.OUTCOMES[one][0], chosen=one == visit.form.get("verdict", call.outcome))
             for one in VERDICTS
         ],
         typed=visit.form.get("summary", call.summary or ""),
         key=visit.new_key(),
-        again_key=visit.new_key(),
     )
+
+
+def _retry_at(visit: Visit, campaign: Campaign | None, contact: Recipient | None) -> MomentView | None:
+    """Return when the campaign of a call calls the contact again by itself; None if it does not."""
+    if campaign is None or contact is None or contact.due_at is None:
+        return None
+    if campaign.status is not CampaignStatus.ACTIVE or contact.status is not RecipientStatus.WAITING:
+        return None
+    return moment_of(contact.due_at, visit.now, visit.clocks(campaign.timezone))
 
 
 async def _agent_name(visit: Visit, agent_id: str) -> str:
