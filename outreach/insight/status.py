@@ -27,6 +27,7 @@ from outreach.models.schedule import Schedule
 from outreach.models.states import CampaignStatus
 from outreach.models.status import (
     AccountInTrouble,
+    BlockedRun,
     DisabledWebhook,
     DiskUse,
     DispatchedBy,
@@ -62,6 +63,11 @@ MAX_COUNTED: Final = 10_000
 
 MAX_ACCOUNTS: Final = 1_000
 """The most accounts whose credentials are tried."""
+
+_LATEST_RUNS: Final = 20
+"""The runs among which the latest one that was started or not is looked for: the others were left out."""
+
+_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 MAX_CAMPAIGNS: Final = 100
 """The most campaigns of an account without receipts whose messages are counted."""
@@ -123,6 +129,7 @@ class StatusQuery:
         paused = lists.cut("paused", tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=more))
         taken_back = lists.cut("taken_back", tx.campaigns.taken_back(workspace_id=workspace_id, limit=more))
         schedules = lists.cut("schedules", tx.schedules.paused(workspace_id, limit=more))
+        blocked = lists.cut("blocked_runs", tx.schedules.blocked(workspace_id, limit=more))
         disabled = lists.cut("webhooks", tx.webhooks.disabled(workspace_id, limit=more))
         failing = lists.cut("failing", tx.webhooks.failing(workspace_id, now - FAILING_AFTER, limit=more))
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
@@ -147,6 +154,7 @@ class StatusQuery:
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in paused],
             taken_back=[_taken_back(campaign) for campaign in taken_back],
             schedules=[_paused_schedule(one) for one in schedules],
+            blocked_runs=[run for one in blocked if (run := _blocked_run(tx, one, taken_back)) is not None],
             webhooks=[_disabled_webhook(one) for one in disabled],
             failing=[found for one in failing if (found := _failing_webhook(tx, one)) is not None],
             unknown=unknown,
@@ -313,6 +321,30 @@ def _paused_schedule(schedule: Schedule) -> PausedSchedule:
         name=schedule.name,
         reason=reason,
         why=SCHEDULE_REASONS.get(reason, reason),
+    )
+
+
+def _blocked_run(tx: Transaction, schedule: Schedule, taken_back: Sequence[Campaign]) -> BlockedRun | None:
+    """Return the latest run of a schedule, unless it was started, or a person has decided about its campaign."""
+    runs = tx.occurrences.page(schedule.workspace_id, schedule.id, limit=_LATEST_RUNS)
+    run = next((one for one in runs if one.state in {"blocked", "started"}), None)
+    if run is None or run.state == "started" or run.run_id in {one.id for one in taken_back}:
+        return None
+    if run.run_id is None:
+        waits = schedule.state == "active"
+    else:
+        campaign = tx.campaigns.get(schedule.workspace_id, run.run_id)
+        waits = campaign is not None and campaign.status in _NOT_STARTED and campaign.archived_at is None
+    if not waits:
+        return None
+    return BlockedRun(
+        id=schedule.id,
+        workspace_id=schedule.workspace_id,
+        name=schedule.name,
+        at=run.at,
+        campaign_id=run.run_id,
+        reason=run.reason or "",
+        why=run.detail or "",
     )
 
 

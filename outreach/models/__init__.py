@@ -229,6 +229,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.status import (
         AccountInTrouble as AccountInTrouble,
+        BlockedRun as BlockedRun,
         DisabledWebhook as DisabledWebhook,
         FailingWebhook as FailingWebhook,
         DiskUse as DiskUse,
@@ -364,9 +365,9 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "RecipientStatus TrailRule TrailStep TrailStepKind WorkspaceMode WorkspaceStatus ZoneSource"
             ),
             "models.status": (
-                "AccountInTrouble DisabledWebhook DiskUse DispatchOverview DispatchedBy EngineStatus FailingWebhook "
-                "LiveWorker PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount StartCheck "
-                "StartTakenBack ThrottledProvider Versions"
+                "AccountInTrouble BlockedRun DisabledWebhook DiskUse DispatchOverview DispatchedBy EngineStatus "
+                "FailingWebhook LiveWorker PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount "
+                "StartCheck StartTakenBack ThrottledProvider Versions"
             ),
             "models.text_warning": "TextWarning",
             "models.unreachable": "UnreachableNumber",

@@ -96,6 +96,7 @@ EngineCode = Literal[
     "rekey_unfinished",
     "requests_overdue",
     "schedule_paused",
+    "run_blocked",
     "start_taken_back",
     "webhook_disabled",
     "webhook_failing",
@@ -149,6 +150,7 @@ EngineCode = Literal[
     requests_overdue (warning): requests with an unknown outcome are past their deadline
         (`reconcile_deadline_seconds`)
     schedule_paused (warning): the engine has paused a schedule, for a reason that the finding names
+    run_blocked (warning): the latest run of a schedule was not started, and waits for a person
     start_taken_back (warning): a campaign waits to be started again, because what was approved has changed
     webhook_disabled (warning): the engine has disabled a webhook, for a reason that the finding names
     webhook_failing (warning): a webhook has taken nothing for an hour or more; after three days it is disabled

@@ -131,6 +131,28 @@ class PausedSchedule:
 
 
 @attrs.frozen(kw_only=True)
+class BlockedRun:
+    """The latest run of a schedule that is not paused, if it was not started and waits for a person.
+
+    Attributes:
+        id: The schedule's id.
+        name: The schedule's name.
+        at: The time that the run was planned for.
+        campaign_id: The campaign that waits to be started; None if none was made.
+        reason: `Occurrence.reason`.
+        why: The same in words: a sentence.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    at: datetime
+    campaign_id: str | None
+    reason: str
+    why: str
+
+
+@attrs.frozen(kw_only=True)
 class DisabledWebhook:
     """A webhook that the engine has disabled, until it is enabled again; its position stays.
 
@@ -289,6 +311,7 @@ class EngineStatus:
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
         taken_back: Campaigns whose approved start was taken back, oldest first; `engine.campaigns.approve` and `start`.
         schedules: Schedules paused by the engine; `engine.schedules.resume` resumes them.
+        blocked_runs: Runs of other schedules that were not started; `engine.campaigns.start` starts their campaigns.
         webhooks: Webhooks disabled by the engine; `engine.webhooks.enable` enables them.
         failing: Webhooks that have taken nothing for an hour or more; `engine.webhooks.list_attempts` shows why.
         unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
@@ -300,13 +323,13 @@ class EngineStatus:
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
         versions: The versions of what runs; None in the status of one workspace.
-        truncated: Which of `running`, `paused`, `taken_back`, `schedules`, `webhooks`, `failing`, `unknown`,
-            `throttles`, `held`, `accounts` and `silent` are incomplete.
+        truncated: Which of `running`, `paused`, `taken_back`, `schedules`, `blocked_runs`, `webhooks`,
+            `failing`, `unknown`, `throttles`, `held`, `accounts` and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: Problems for people, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
             `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `start_taken_back`,
-            `schedule_paused`, `webhook_disabled`, `webhook_failing`, `requests_unknown`, `number_held`, which has one
-            command for each decision.
+            `schedule_paused`, `run_blocked`, `webhook_disabled`, `webhook_failing`, `requests_unknown`, `number_held`,
+            which has one command for each decision.
     """
 
     at: datetime
@@ -319,6 +342,7 @@ class EngineStatus:
     paused: Sequence[PausedCampaign]
     taken_back: Sequence[StartTakenBack] = ()
     schedules: Sequence[PausedSchedule] = ()
+    blocked_runs: Sequence[BlockedRun] = ()
     webhooks: Sequence[DisabledWebhook] = ()
     failing: Sequence[FailingWebhook] = ()
     unknown: Sequence[UnknownDispatchCount]

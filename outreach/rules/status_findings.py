@@ -130,6 +130,20 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             commands=[f"outreach-server schedules resume {schedule.workspace_id} {schedule.id}"],
             looks=[f"outreach-server schedules occurrences {schedule.workspace_id} {schedule.id}"],
         )
+    for run in status.blocked_runs:
+        where = _where(status, run.workspace_id)
+        steps = ("approve", "start") if run.reason == "awaits_approval" else ("start",)
+        yield Problem(
+            code="run_blocked",
+            severity="warning",
+            workspace_id=run.workspace_id,
+            path=run.id,
+            message=f"Schedule {run.name!r}{where} has not started its run of {format_timestamp(run.at)}. {run.why}",
+            commands=[f"outreach-server schedules run-now {run.workspace_id} {run.id}"]
+            if run.campaign_id is None
+            else [f"outreach-server campaigns {step} {run.campaign_id}" for step in steps],
+            looks=[f"outreach-server schedules occurrences {run.workspace_id} {run.id}"],
+        )
     for webhook in status.webhooks:
         where = _where(status, webhook.workspace_id)
         yield Problem(

@@ -20,6 +20,7 @@ from outreach.models import (
 )
 from outreach.server_support import read_recurrence
 from outreach.storage.unit_of_work import Transaction
+from outreach.testing.builders import make_occurrence
 from outreach_server.console import Role
 from outreach_server.console.access import Right, may
 from outreach_server.console.clocks import DateStyle
@@ -198,6 +199,31 @@ async def test_the_overview_has_the_next_run(house: House, role: Role) -> None:
     assert "Daily calls" in page.root.text
     links = [each for each in page.all("a") if each.attributes["href"] == house.url(f"schedules/{one.id}")]
     assert bool(links) is may(role, Right.FLOWS)
+
+
+async def test_the_overview_names_a_run_that_was_not_started(house: House) -> None:
+    """With a link to its schedule; its campaign has a time, and does not start by itself."""
+    one = await made(house, "Daily calls")
+    run = await house.campaign(starts_at=house.engine.now() + timedelta(minutes=10))
+    blocked = make_occurrence(
+        workspace_id=house.workspace,
+        schedule_id=one.id,
+        run_id=run.id,
+        state="blocked",
+        reason="awaits_approval",
+        detail="A second person has to approve.",
+    )
+
+    def write(tx: Transaction) -> None:
+        tx.schedules.update(attrs.evolve(one, blocked=1))
+        tx.occurrences.insert(blocked)
+
+    await house.engine._storage.write(write)
+    page = await house.page("")
+    [need] = [each for each in page.by_id("needs").all("li") if "Daily calls" in each.text]
+    assert "A second person has to approve." in need.text
+    assert need.all("a", href=house.url(f"schedules/{one.id}"))
+    assert ("Planned" in page.root.text, "Starts" in page.root.text) == (True, False)
 
 
 async def test_a_schedule_is_found_by_its_name(house: House) -> None:

@@ -32,6 +32,7 @@ from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     make_dispatch,
     make_message,
+    make_occurrence,
     make_schedule,
     make_unsubscribe,
     make_webhook,
@@ -450,6 +451,26 @@ async def _(system: System, _: Patch) -> None:
     campaign = await system.campaign()
     schedule = make_schedule(workspace_id=campaign.workspace_id, template_id=campaign.id, state="paused", reason="cost")
     await system.write(lambda tx: tx.schedules.insert(schedule))
+
+
+@fault("run_blocked")
+async def _(system: System, _: Patch) -> None:
+    campaign = await system.campaign()
+    schedule = make_schedule(workspace_id=campaign.workspace_id, template_id=campaign.id, blocked=1)
+    run = make_occurrence(
+        workspace_id=campaign.workspace_id,
+        schedule_id=schedule.id,
+        run_id=None,
+        state="blocked",
+        reason="not_made",
+        detail="No list.",
+    )
+
+    def operation(tx: Transaction) -> None:
+        tx.schedules.insert(schedule)
+        tx.occurrences.insert(run)
+
+    await system.write(operation)
 
 
 @fault("webhook_disabled")

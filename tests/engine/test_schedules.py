@@ -28,6 +28,7 @@ from outreach import (
     Outreach,
     WorkspaceUpdate,
 )
+from outreach.core.clock import format_timestamp
 from outreach.events import ScheduleRan, ScheduleSkipped
 from outreach.ledger.campaigns.transitions import apply_schedule
 from outreach.ledger.leases.clock_steps import repair_after_clock_step, repair_what_the_last_left
@@ -590,6 +591,22 @@ async def test_a_schedule_of_a_person_needs_the_approval_of_another_one(place: P
     await place.at(NINE + 3 * DAY)
     paused = await place.get(schedule)
     assert (paused.state, paused.reason) == ("paused", "awaits_approval")
+
+
+async def test_a_run_that_is_not_started_needs_a_person(place: Place) -> None:
+    """From when its campaign is made, until a person starts that; the status names the command."""
+    await place.engine.workspaces.update(place.workspace, WorkspaceUpdate(approve_over_contacts=2))
+    schedule = await place.schedule(actor=ANN)
+    await place.at(NINE - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    assert run.status is CampaignStatus.READY
+    status = await place.engine.status(place.workspace)
+    [found] = [one for one in status.findings if one.code == "run_blocked"]
+    assert found.path == schedule.id
+    assert found.commands[-1] == f"outreach-server campaigns start {run.id}"
+    assert f"has not started its run of {format_timestamp(NINE)}. A second person has to approve" in found.message
+    await place.engine.campaigns.start(place.workspace, run.id)
+    assert (await place.engine.status(place.workspace)).blocked_runs == []
 
 
 async def test_who_filled_the_list_of_a_schedule_does_not_approve_it(place: Place) -> None:

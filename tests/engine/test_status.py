@@ -154,6 +154,7 @@ async def test_a_workspace_in_which_nothing_happens(engine: Outreach, workspace:
         paused=[],
         taken_back=[],
         schedules=[],
+        blocked_runs=[],
         webhooks=[],
         failing=[],
         unknown=[],

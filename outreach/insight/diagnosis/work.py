@@ -32,6 +32,7 @@ _SUBJECTS: Final = {
     "campaign_paused": "campaign {}",
     "start_taken_back": "campaign {}",
     "schedule_paused": "schedule {}",
+    "run_blocked": "schedule {}",
     "webhook_disabled": "webhook {}",
     "webhook_failing": "webhook {}",
     "number_held": "number {}",

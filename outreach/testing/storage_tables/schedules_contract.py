@@ -145,3 +145,15 @@ class SchedulesContract(ContractBase):
             theirs.id,
         }
         assert len(await storage.read(lambda tx: tx.schedules.paused(None, limit=1))) == 1
+
+    async def test_schedules_whose_latest_run_was_not_started_are_listed(self, storage: Storage) -> None:
+        """Of one workspace or of all; not those that are paused, or were removed."""
+        blocked = await given_schedule(storage, blocked=1)
+        ended = await given_schedule(storage, blocked=1, state="ended", workspace_id=OTHER_WORKSPACE)
+        await given_schedule(storage, blocked=2, state="paused", reason="cost")
+        await given_schedule(storage, blocked=1, removed_at=NOW)
+        await given_schedule(storage)
+        assert list(await storage.read(lambda tx: tx.schedules.blocked(THIS_WORKSPACE, limit=9))) == [blocked]
+        found = await storage.read(lambda tx: tx.schedules.blocked(None, limit=9))
+        assert {one.id for one in found} == {blocked.id, ended.id}
+        assert len(await storage.read(lambda tx: tx.schedules.blocked(None, limit=1))) == 1

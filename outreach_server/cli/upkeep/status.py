@@ -28,6 +28,7 @@ _LONGER: Final = {
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
     "taken_back": "There are more campaigns whose approved start was taken back; the oldest are shown.",
     "schedules": "There are more schedules that the engine has paused.",
+    "blocked_runs": "There are more runs of schedules that were not started.",
     "webhooks": "There are more webhooks that the engine has disabled.",
     "failing": "There are more webhooks that take nothing.",
     "unknown": "There are more unknown requests; the oldest are counted.",

@@ -175,7 +175,7 @@ def _facts(visit: Visit, campaign: Campaign) -> list[Fact]:
         "Rate": f"{campaign.rate_per_minute:,} a minute" if campaign.rate_per_minute else "",
         "Calls at a time": f"{campaign.batch_concurrency}" if campaign.channel == "call" else "",
         "Hours": f"by the clocks of {hours.timezone or 'UTC'}" if hours is not None and hours.enabled else "",
-        "Starts": _moment(visit, campaign, campaign.scheduled_start_at),
+        "Planned start": _moment(visit, campaign, campaign.scheduled_start_at),
         "Expires": _moment(visit, campaign, campaign.scheduled_expires_at),
         "Created": _moment(visit, campaign, campaign.created_at),
     }

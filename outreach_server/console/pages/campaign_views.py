@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 from markupsafe import Markup
 
-from outreach import Campaign
+from outreach import Campaign, CampaignStatus
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
@@ -130,5 +130,6 @@ def _when(campaign: Campaign) -> tuple[str, datetime | None]:
     if campaign.started_at is not None:
         return "Started", campaign.started_at
     if campaign.scheduled_start_at is not None:
-        return "Starts", campaign.scheduled_start_at
+        # Without a start by a person nothing begins at that time.
+        return "Starts" if campaign.status is CampaignStatus.SCHEDULED else "Planned", campaign.scheduled_start_at
     return "Created", campaign.created_at

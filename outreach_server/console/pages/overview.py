@@ -263,7 +263,7 @@ def _place_of(visit: Visit, problem: Problem) -> str:
     match problem.code:
         case "campaign_paused" | "start_taken_back":
             return visit.url("campaign", campaign=problem.path)
-        case "schedule_paused":
+        case "schedule_paused" | "run_blocked":
             return _schedule_url(visit, problem.path)
         case "requests_unknown" if visit.may(Right.DECIDE):
             return visit.url("unknown")

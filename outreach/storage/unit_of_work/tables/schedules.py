@@ -19,6 +19,10 @@ class Schedules(WorkspaceTable[Schedule]):
         """Return schedules of a workspace, or of all, that the engine has paused."""
         return self._list(SCHEDULES, "schedules.paused", workspace_id=workspace_id, limit=limit)
 
+    def blocked(self, workspace_id: str | None, *, limit: int) -> Sequence[Schedule]:
+        """Return schedules of a workspace, or of all, that are not paused and whose latest run was not started."""
+        return self._list(SCHEDULES, "schedules.blocked", workspace_id=workspace_id, limit=limit)
+
 
 class Occurrences(KindTable[Occurrence]):
     """One row for a time of a schedule; (workspace, schedule, time) is unique."""
