@@ -20,7 +20,7 @@ from outreach.models.states import APPROVAL_ENDED, CampaignStatus, TrailRule, Tr
 from outreach.rules import progress
 from outreach.rules.deciding import HOLDING_RULES, LocalRules
 from outreach.rules.explanations import LIMITS, PAUSE_REASONS, STARTED_AGAIN
-from outreach.rules.forecast import rule_of_wait
+from outreach.rules.forecast import reasons_of_wait, rule_of_wait
 from outreach.rules.now_words import (
     MAX_COUNTED,
     clock_words,
@@ -190,10 +190,9 @@ def _postponed(tx: Transaction, campaign: Campaign, first: Recipient, due_at: da
     since = held[-1].at if held else None
     holding = HOLDING_RULES.get(reason)
     is_local = holding is not None and holding.local_hours is not None
-    contacts = tx.recipients.count_postponed(
-        workspace_id, campaign.id, reason, now, until=due_at if is_local else None, limit=MAX_COUNTED
-    )
     rule = rule_of_wait(reason)
+    reasons, last = reasons_of_wait(rule), due_at if is_local else None
+    contacts = tx.recipients.count_postponed(workspace_id, campaign.id, reasons, now, until=last, limit=MAX_COUNTED)
     if is_local:
         zone = opening_zone(first, LocalRules(workspace_of(tx, workspace_id)), due_at)
         return _now(campaign, now, rule, since, due_at, contacts, waits_for_opening(due_at, zone, contacts, now))

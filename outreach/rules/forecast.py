@@ -24,6 +24,7 @@ from outreach.rules.contact_places import ContactPlace
 from outreach.rules.deciding import FREQUENCY_CAP, FREQUENCY_WINDOW, HOLDING_RULES, LocalRules, spacing
 from outreach.rules.opening import opening_state
 from outreach.rules.phones import NUMBER_BUSY
+from outreach.rules.settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
 
 HORIZON: Final = timedelta(days=400)
 """How far a forecast looks from the start on."""
@@ -42,6 +43,18 @@ _RULE_OF_REASON: Final[dict[str, BindingRule]] = {
 def rule_of_wait(reason: str) -> BindingRule:
     """Return what a contact waits for, by the reason of its wait."""
     return _RULE_OF_REASON.get(reason, "retry")
+
+
+_RETRIES: Final = (
+    *("retry", "deferred", "withdrawn", "operator_retry", DOUBLE_DIAL),
+    *(f"retry_{why}" for why in sorted(RETRYABLE_OUTCOMES | TRANSIENT_FAILURES)),
+)
+"""The reasons of contacts that wait for another attempt."""
+
+
+def reasons_of_wait(rule: str) -> Sequence[str]:
+    """Return the reasons of the contacts that wait for the same."""
+    return [one for one in (*_RULE_OF_REASON, *_RETRIES) if rule_of_wait(one) == rule]
 
 
 class OpenContact(NamedTuple):

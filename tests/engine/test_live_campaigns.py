@@ -106,6 +106,14 @@ async def test_contacts_that_wait_for_their_morning_are_said_with_their_place(he
     assert found.message == "Waits for 08:00 in Denver: 2 contacts."
 
 
+async def test_contacts_that_wait_for_another_attempt_are_counted_for_all_reasons(here: Scene) -> None:
+    """Whatever was the matter the last time."""
+    for position, reason in enumerate(("retry_busy", "retry_voicemail", "deferred")):
+        await here.wait_for(reason, NIGHT + HOUR * (position + 1), position)
+    await here.wait_for("frequency_cap", NIGHT + 9 * HOUR, 3, 4, 5)
+    assert (await here.now()).message == "Waits for another attempt: 3 contacts, the first until 11:00 UTC."
+
+
 @pytest.mark.parametrize(
     ("reason", "rule", "message"),
     [

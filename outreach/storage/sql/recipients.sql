@@ -117,7 +117,7 @@ SELECT COUNT(*) FROM (
     SELECT 1 FROM recipients INDEXED BY recipients_waiting_for
     WHERE campaign_number = :number
         AND status = 'waiting'
-        AND reason = :reason
+        AND reason {in} {values:reasons} {end}
         AND due_at > :now
         AND (:until::text IS NULL OR due_at <= :until::text)
     LIMIT :limit

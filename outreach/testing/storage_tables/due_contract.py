@@ -131,7 +131,7 @@ class DueContract(ContractBase):
         assert await storage.read(lambda tx: tx.recipients.next_due(THIS_WORKSPACE, new_id())) is None
 
     async def test_what_is_due_now_and_what_is_due_later_is_counted_up_to_a_limit(self, storage: Storage) -> None:
-        """Due at exactly now counts as due; later ones are counted by reason, up to and including a moment."""
+        """Due at exactly now counts as due; later ones are counted by reasons, up to and including a moment."""
         states = (PENDING, waiting(NOW), waiting(NOW + TICK), waiting(LATER), waiting(LATER), waiting(LATER + TICK))
         campaign_id = await given_states(storage, *states, in_progress(NOW), (RecipientStatus.SKIPPED, None))
 
@@ -148,8 +148,14 @@ class DueContract(ContractBase):
             return (
                 [table.count_due(THIS_WORKSPACE, campaign_id, NOW, limit=limit) for limit in (1, 9)],
                 [
-                    table.count_postponed(THIS_WORKSPACE, campaign_id, "contact_hours", NOW, until=until, limit=limit)
-                    for until, limit in ((None, 9), (LATER, 9), (LATER - TICK, 9), (None, 2))
+                    table.count_postponed(THIS_WORKSPACE, campaign_id, reasons, NOW, until=until, limit=limit)
+                    for reasons, until, limit in (
+                        (["contact_hours"], None, 9),
+                        (["contact_hours"], LATER, 9),
+                        (["contact_hours"], LATER - TICK, 9),
+                        (["contact_hours"], None, 2),
+                        (["contact_hours", "retry", "flow"], None, 9),
+                    )
                 ],
                 [None if one is None else one.position for one in (first, later)],
                 table.first_postponed(THIS_WORKSPACE, campaign_id, LATER + TICK),
@@ -157,7 +163,7 @@ class DueContract(ContractBase):
                 table.first_postponed(OTHER_WORKSPACE, campaign_id, NOW),
             )
 
-        assert await storage.read(look) == ([1, 2], [3, 2, 0, 2], [2, 3], None, 0, None)
+        assert await storage.read(look) == ([1, 2], [3, 2, 0, 2, 4], [2, 3], None, 0, None)
 
     async def test_the_next_due_times_of_many_campaigns_are_read_together(self, storage: Storage) -> None:
         """Of each that has one; a campaign that is asked for in another workspace has none."""

@@ -276,14 +276,24 @@ class Recipients(Table):
         return self._of("postponed", workspace_id, campaign_id, reason=reason, now=format_timestamp(now), limit=limit)
 
     def count_postponed(
-        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, until: datetime | None, limit: int
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        reasons: Collection[str],
+        now: datetime,
+        *,
+        until: datetime | None,
+        limit: int,
     ) -> int:
-        """Return how many recipients `postponed` has, up to and including a moment (None for any), at most `limit`."""
+        """Return how many recipients wait for one of these reasons and are due after now, at most `limit`.
+
+        Up to and including a moment; None for any.
+        """
         [[count]] = self._rows.query(
             "recipients.count_postponed",
             RECIPIENTS,
             number=self._rows.number(workspace_id, campaign_id),
-            reason=reason,
+            reasons=json_list(reasons),
             now=format_timestamp(now),
             until=None if until is None else format_timestamp(until),
             limit=limit,
