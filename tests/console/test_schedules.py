@@ -147,6 +147,7 @@ async def test_the_page_has_a_table_of_runs(house: House) -> None:
         rows, (("Missed",), ("Not started", "The sender is gone."), ("Started", "1,200", "34.50")), strict=True
     ):
         assert all(part in text for part in said)
+    assert "Contacts in its list" in page.by_id("rows").all("thead")[0].text
     links = page.by_id("rows").all("a", href=house.url(f"campaigns/{campaign.id}"))
     assert len(links) == 2
 

@@ -137,7 +137,7 @@ class SchedulesNoun(ResourceNoun):
         return Table(
             title="Runs",
             note="Each is a campaign, which is made 15 minutes before its time and checked.",
-            columns=("Planned for", "Result", "Campaign", "Contacts", "Cost", "Why"),
+            columns=("Planned for", "Result", "Campaign", "Contacts in its list", "Cost", "Why"),
             rows=[TableRow(cells=_run_cells(visit, one, run)) for run in page.items],
             next=page.next,
             nothing="No run was due yet.",
