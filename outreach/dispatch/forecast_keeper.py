@@ -125,11 +125,14 @@ class ForecastKeeper:
                 # It has changed meanwhile, and gets another one.
                 return
             reason: ForecastReason = "change"
+            before = 0
             if not tx.forecasts.of_campaign(workspace_id, campaign_id):
                 reason = "start"
+                since = campaign.started_at or made.at
+                [before] = tx.reports.requests_between(workspace_id, campaign_id, [since, max(since, made.at)])
             elif basis.throttled_since is not None:
                 reason = "throttle"
-            one = kept(made, campaign_id=campaign_id, reason=reason, revision=basis.revision)
+            one = kept(made, campaign_id=campaign_id, reason=reason, revision=basis.revision, sent_before=before)
             tx.forecasts.keep(workspace_id, basis.key, one, most=MAX_KEPT)
 
         await self._storage.write(Within([workspace_id], operation))

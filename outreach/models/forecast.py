@@ -117,7 +117,8 @@ class KeptForecast:
         at: When it was worked out.
         reason: Why.
         revision: The campaign's revision that it is about.
-        starts_at, ends_at, contacts, requests, unreached, held, expires: As of `Forecast`.
+        starts_at, ends_at, contacts, requests, unreached, held, expires: As of `Forecast`; the requests of that of the
+            start include those before it.
         step_hours: How many hours each of `hours` stands for: 1, or more in a long course.
         hours: The curve, without a gap; each with what binds for most of it.
     """

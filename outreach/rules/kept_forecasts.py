@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from outreach.models.forecast import BindingRule, Forecast, ForecastHour, ForecastReason, KeptForecast
 
 MAX_HOURS: Final = 720
@@ -15,9 +17,13 @@ MAX_KEPT: Final = 50
 """Forecasts of one campaign: the first, and the latest ones."""
 
 
-def kept(forecast: Forecast, *, campaign_id: str, reason: ForecastReason, revision: int) -> KeptForecast:
-    """Return a forecast as it is kept."""
+def kept(
+    forecast: Forecast, *, campaign_id: str, reason: ForecastReason, revision: int, sent_before: int = 0
+) -> KeptForecast:
+    """Return a forecast as it is kept; its first hour has the requests before it, which were sent since the start."""
     step, hours = shortened(forecast.hours)
+    if hours:
+        hours = [attrs.evolve(hours[0], requests=hours[0].requests + sent_before), *hours[1:]]
     return KeptForecast(
         campaign_id=campaign_id,
         at=forecast.at,
@@ -26,7 +32,7 @@ def kept(forecast: Forecast, *, campaign_id: str, reason: ForecastReason, revisi
         starts_at=forecast.starts_at,
         ends_at=forecast.ends_at,
         contacts=forecast.contacts,
-        requests=forecast.requests,
+        requests=forecast.requests + (sent_before if hours else 0),
         unreached=forecast.unreached,
         held=forecast.held,
         expires=forecast.expires,
