@@ -107,6 +107,7 @@ if TYPE_CHECKING:
         normalise as normalise,
         read_number as read_number,
     )
+    from outreach.rules.readiness import limits_starts as limits_starts
     from outreach.rules.report_figures import cost_of as cost_of
     from outreach.rules.rendering import (
         PlaceholderTally as PlaceholderTally,
@@ -183,6 +184,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "rules.holidays": "holiday_parts",
             "rules.numbering": "NumberKind country_code country_of number_kind person_key",
             "rules.phones": "OWN_NUMBER SEVERAL_NUMBERS normalise read_number",
+            "rules.readiness": "limits_starts",
             "rules.report_figures": "cost_of",
             "rules.rendering": (
                 "PlaceholderTally expected_names moment_name placeholders_of values_of with_field_names"

@@ -97,6 +97,22 @@ async def test_nobody_starts_it_by_another_way(house: House) -> None:
     assert (await house.engine.campaigns.get(house.workspace, campaign.id)).status is CampaignStatus.READY
 
 
+async def test_the_form_says_that_the_text_stays_while_the_campaign_is_under_way(house: House) -> None:
+    """Before anything is typed; not where no start takes approval, nor before the start."""
+    campaign = await house.campaign()
+    path = f"campaigns/{campaign.id}/edit"
+
+    async def is_said() -> bool:
+        return "the text stays" in (await house.page(path)).root.text
+
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    assert not await is_said()
+    await house.engine.workspaces.update(house.workspace, WorkspaceUpdate(approve_over_contacts=2))
+    assert await is_said()
+    path = f"campaigns/{(await house.campaign()).id}/edit"
+    assert not await is_said()
+
+
 async def test_a_change_meanwhile_is_not_approved(house: House) -> None:
     """Neither one before the form was sent, nor one after the approval."""
     campaign = await waiting(house)

@@ -66,9 +66,10 @@ def require_unapproved(
     workspace = workspace_of(tx, campaign.workspace_id)
     if approval_reason(workspace, contacts=campaign.counters.total + added, amount=None) is not None:
         what = "It gets no contacts" if changes is None else "What it says and from where stays"
+        # Only a start that has not come yet can be taken back.
+        first = "Take its start back first, or make" if campaign.status is CampaignStatus.SCHEDULED else "Make"
         raise AwaitsApproval(
-            f"{what} while it is under way, because starts need approval in this workspace. Take its start back first, "
-            "or make another campaign."
+            f"{what} while it is under way, because starts need approval in this workspace. {first} another campaign."
         )
 
 

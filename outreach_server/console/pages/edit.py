@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from outreach import Campaign, CampaignUpdate, Conflict, InvalidRequest
+from outreach import Campaign, CampaignStatus, CampaignUpdate, Conflict, InvalidRequest
+from outreach.server_support import limits_starts
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.moments import NO_ZONE, is_zone_known, moment_in, typed
 from outreach_server.console.pages.new.steps import key_of, problems_of, stale_of
 
+_NOT_UNDER_WAY: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _NO_RATE: Final = "The rate must be a whole number."
 
 
@@ -104,6 +106,7 @@ async def _page(
         has_text=_has_text(campaign),
         calls=calls,
         started=campaign.started_at is not None,
+        text_stays=campaign.status not in _NOT_UNDER_WAY and limits_starts(visit.place),
         name=form.get("name", campaign.name),
         description=form.get("description", campaign.description or ""),
         body=form.get("body", campaign.body or ""),

@@ -19,7 +19,7 @@ from outreach.models import (
     ScheduleUpdate,
 )
 from outreach.reasons import SCHEDULE_REASONS
-from outreach.server_support import JoinedReads
+from outreach.server_support import JoinedReads, limits_starts
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.clocks import Clocks
@@ -305,8 +305,7 @@ async def _campaign(visit: Visit, identifier: str) -> Cell:
 
 
 def _needs_approval(on: On) -> bool:
-    place = on.visit.place
-    return place.approve_over_contacts is not None or place.approve_over_amount is not None
+    return limits_starts(on.visit.place)
 
 
 async def _approved_by(visit: Visit, one: Schedule) -> str:
