@@ -509,6 +509,16 @@ async def test_the_page_of_a_call_says_when_its_campaign_calls_again(house: Hous
     assert page.all("time", datetime=due_at.isoformat())
 
 
+async def test_the_list_says_of_a_contact_that_it_was_sent(house: House) -> None:
+    """Not whether that is confirmed: the pages of the campaign and of the contact say so."""
+    campaign = await house.campaign(contacts=1)
+    contact = await house.engine.campaigns.get_recipient(house.workspace, campaign.id, 0)
+    done = attrs.evolve(contact, status=RecipientStatus.COMPLETED, dispatched=True, ended_at=house.engine.now())
+    await house.engine._storage.write(lambda tx: tx.recipients.put(house.workspace, done))
+    [row] = (await house.page(f"campaigns/{campaign.id}/contacts")).all("tbody")[0].all("tr")
+    assert ("sent" in row.text, "accepted" in row.text) == (True, False)
+
+
 async def test_a_contact_is_left_out_of_its_campaign(house: House) -> None:
     """With the reason in the audit trail; what has ended, or was erased, has no such button."""
     campaign = await house.campaign()

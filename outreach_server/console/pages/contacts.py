@@ -193,7 +193,7 @@ def state_of_contact(status: str, why: str) -> StateView:
 def _row(visit: Visit, campaign: Campaign, one: Recipient, report: MessageStatus | None = None) -> ContactRow:
     why = (
         # Whether it was delivered is known of the contact's page alone.
-        "accepted by the carrier"
+        "sent"
         if (one.status, one.reason, campaign.channel, report) == ("completed", None, "sms", None)
         else describe_reason(one.status, one.reason, campaign.channel, report=report, campaign=campaign.status)
     )
