@@ -151,9 +151,8 @@ class LogThrottle:
         """
         extra = {**extra, "action": action, "error_type": type(error).__name__}
         if isinstance(error, StorageError):
-            kind = str(getattr(error.__cause__, "sqlite_errorname", type(error).__name__))
             # A driver may quote a value of a row.
-            self.problem(DATABASE, kind, "%s", masked(error.message), level=logging.ERROR, **extra)
+            self.problem(DATABASE, _kind_of(error), "%s", masked(error.message), level=logging.ERROR, **extra)
             return
         self.problem((action,), type(error).__name__, message, *args, level=logging.ERROR, error=error, **extra)
 
@@ -228,6 +227,13 @@ class LogThrottle:
             count, self._left_out = self._left_out, 0
             text = f"{count} more lines were left out in one minute: too many problems at once"
             _emit(logging.WARNING, text, None, {"action": "lines_left_out", "count": count})
+
+
+def _kind_of(error: StorageError) -> str:
+    """Return the name that the database's server or SQLite gives an error; all lost connections are of one kind."""
+    cause = error.__cause__
+    named = error if getattr(cause, "sqlstate", None) is None else cause
+    return str(getattr(cause, "sqlite_errorname", type(named).__name__))
 
 
 def _emit(level: int, text: str, error: BaseException | None, extra: dict[str, Any]) -> None:

@@ -70,6 +70,7 @@ class ReadinessProbe:
         self._seconds: float | None = None
         self._error: str | None = None
         self._unreachable: str | None = None
+        self._refused: StorageError | None = None
 
     async def __call__(self) -> Readiness:
         """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
@@ -105,9 +106,11 @@ class ReadinessProbe:
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
             self._log_throttle.failure("readiness_failed", error, "database not writable")
-        self._unreachable = None
+        self._unreachable = self._refused = None
         if self._error is not None and isinstance(self._storage, RemoteStorage):
             self._unreachable = await self._storage.why_unreachable()
+            if self._unreachable is None:
+                self._refused = await self._storage.why_not_writable()
         if self._error == _LOCKED and self._unreachable is not None:
             self._error = StorageUnreachable.code
             self._log_throttle.problem(
@@ -118,6 +121,10 @@ class ReadinessProbe:
                 level=logging.ERROR,
                 action="not_ready",
             )
+        elif self._error == _LOCKED and self._refused is not None:
+            # The writer still repeats its write.
+            self._error = self._refused.code
+            self._log_throttle.failure("not_ready", self._refused, "database not writable")
         elif self._error == _LOCKED:
             self._log_throttle.problem(
                 DATABASE,
@@ -139,6 +146,8 @@ class ReadinessProbe:
             return ()
         if self._unreachable is not None:
             return (f"The database is unreachable: {self._unreachable}",)
+        if self._refused is not None:
+            return (self._refused.message,)
         if self._error in FILES_GONE:
             return (FILES_GONE[self._error],)
         if self._error == _LOCKED:

@@ -107,10 +107,15 @@ class StatusQuery:
             NotFound: The workspace does not exist.
         """
         seen, accounts = await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
+        dispatching = seen.dispatching
+        if dispatching.by == "no_process":
+            refused = await self._context.storage.why_not_writable()
+            dispatching = attrs.evolve(dispatching, not_writable=None if refused is None else refused.message)
         problems = [found for account in accounts if (found := self._problem(account)) is not None]
         truncated = ["accounts"] if len(accounts) > MAX_ACCOUNTS or len(problems) > MAX_LISTED else []
         status = attrs.evolve(
             seen,
+            dispatching=dispatching,
             accounts=problems[:MAX_LISTED],
             truncated=[*seen.truncated, *truncated],
             disk=_disk_use(self._context.storage.home()),

@@ -47,7 +47,7 @@ DatabaseCode = Literal[
     database_not_usable (critical): the database cannot be opened; the message says why
     database_not_writable (critical): this user may not write the file, its directory, or its log or a dispatch lock
         beside it, which a command of another user has left; or the state directory, which may be missing; on
-        PostgreSQL, the server is a standby
+        PostgreSQL, the server refuses a write: it is a standby, read-only or full
     database_older (critical): migrations are pending
     database_replaced (critical): another file was put in the place of the database, beside the log of the earlier one
     directory_exposed (warning): others may write the directory of the database, and put another file in its place

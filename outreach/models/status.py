@@ -48,6 +48,8 @@ class DispatchOverview:
         heartbeat_seconds_ago: Its age; None if there was none.
         copied_to: Where `db copy` has copied the database: nothing is sent from it any more. None if it was not copied.
         workers: The processes that hold a lease now, by epoch; a hundred at the most.
+        not_writable: Why PostgreSQL takes no writes, so that no process can send; None if it does, or a process
+            dispatches.
     """
 
     by: DispatchedBy
@@ -56,6 +58,7 @@ class DispatchOverview:
     heartbeat_seconds_ago: float | None
     copied_to: str | None = None
     workers: Sequence[LiveWorker] = ()
+    not_writable: str | None = None
 
     @property
     def problem(self) -> Problem | None:
@@ -66,6 +69,8 @@ class DispatchOverview:
             # A server on the copy sends, where there is one.
             message = f"Nothing is sent from this database: `db copy` has copied it to {self.copied_to}."
             return Problem(code="database_copied", message=message)
+        if self.not_writable is not None:
+            return Problem(code="no_dispatcher", message=f"No process can send from this database. {self.not_writable}")
         at = self.heartbeat_at
         since = "and none ever has" if at is None else f"since {at:%Y-%m-%d %H:%M:%S} UTC"
         return Problem(code="no_dispatcher", message=f"No process sends from this database, {since}.", commands=[SERVE])
@@ -371,8 +376,9 @@ class Readiness:
         reasons: What prevents it, a sentence each.
         write_seconds: Duration of a small write with its commit; None if it failed or timed out.
         write_error: Why it failed, or another write did within the last 10 s: `locked` (not done within 1 s: another
-            process locks the database, or the disk is slow), `storage_unreachable` (PostgreSQL is out of reach, or
-            answers no new connection within 2 s), or the name of the error, such as `SQLITE_FULL`; else None.
+            process locks the database, or the disk is slow), `storage_unreachable` (PostgreSQL is out of reach,
+            answers no new connection within 2 s, or takes no writes), or the name of the error, such as `SQLITE_FULL`;
+            else None.
         dispatcher: The dispatcher's health.
         adapter_problems: Adapters of installed packages that cannot be used; everything else goes on, and is ready.
     """

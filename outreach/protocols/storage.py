@@ -17,6 +17,7 @@ import attrs
 from outreach.models.base import wrong_identifier
 
 if TYPE_CHECKING:
+    from outreach.errors import StorageError
     from outreach.models.work import DatabaseHome, HighWaterMark
     from outreach.storage.unit_of_work import Transaction
 
@@ -148,12 +149,19 @@ class ReplicatedStorage(Protocol):
 
 @runtime_checkable
 class RemoteStorage(Protocol):
-    """A storage whose server may be out of reach."""
+    """A storage whose server may be out of reach, or take no writes."""
 
     async def why_unreachable(self) -> str | None:
         """Return why no connection can be made now, in the words of the driver; None where one can.
 
         It is called while an operation waits or has failed, and returns after some seconds at the latest.
+        """
+        ...
+
+    async def why_not_writable(self) -> StorageError | None:
+        """Return the error that the server gives to a write, which is undone; None where there is none.
+
+        A lock of another process is no error. It returns after some seconds at the latest.
         """
         ...
 

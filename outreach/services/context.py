@@ -24,7 +24,7 @@ import attrs
 from outreach.errors import ConfigError, InvalidRequest, OutreachError, StorageError
 from outreach.models.base import set_fields
 from outreach.models.fields import OneOf, check_value
-from outreach.protocols.storage import Operation, Within
+from outreach.protocols.storage import Operation, RemoteStorage, Within
 
 if TYPE_CHECKING:
     from outreach.core.clock import Clock, IdSource
@@ -348,6 +348,10 @@ class GuardedStorage:
     def high_water(self) -> HighWaterMark | None:
         """Return the high-water mark that is kept beside the database; None without one."""
         return self._storage.lock.high_water()
+
+    async def why_not_writable(self) -> StorageError | None:
+        """Return the error that the database's server gives to a write; None without one, and for a file."""
+        return await self._storage.why_not_writable() if isinstance(self._storage, RemoteStorage) else None
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import LiteralString
@@ -141,6 +141,50 @@ def test_an_old_transaction_is_reported(url: str, monkeypatch: pytest.MonkeyPatc
             f"of pg_dump (process {other.info.backend_pid} of the server) has been open for 0 minutes" in found.message
         )
     assert codes(url) == []
+
+
+@contextmanager
+def read_only(url: str) -> Iterator[tuple[str, str]]:
+    """Give a URL of connections that take no writes, and words of the cause."""
+    yield f"{url}?options=-c%20default_transaction_read_only%3Don", "default_transaction_read_only is on"
+
+
+@contextmanager
+def full(url: str) -> Iterator[tuple[str, str]]:
+    """Have each write of a worker fail as on a full disk."""
+    with changed(
+        url,
+        "CREATE FUNCTION fail_full() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$; "
+        "CREATE TRIGGER full_disk BEFORE UPDATE ON fence EXECUTE FUNCTION fail_full()",
+        "DROP TRIGGER full_disk ON fence; DROP FUNCTION fail_full()",
+    ):
+        yield url, "The disk of the database server is full. Make room"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("refusing", [read_only, full])
+async def test_a_server_that_takes_no_writes_is_named(
+    url: str, refusing: Callable[[str], AbstractContextManager[tuple[str, str]]]
+) -> None:
+    """Not that another process is to be started, which could not send either."""
+    with refusing(url) as (refused, words):
+        assert [one.code for one in diagnose_database(refused)] == ["database_not_writable", *UNSAFE]
+        async with Outreach.open(refused, config=EngineConfig()) as engine:
+            [found] = [one for one in (await engine.diagnose(network=False)).findings if one.code not in UNSAFE]
+            assert (found.code, words in found.message) == ("database_not_writable", True)
+            [finding] = (await engine.status()).findings
+            assert (finding.code, words in finding.message, finding.commands) == ("no_dispatcher", True, ())
+
+
+def test_the_look_for_refused_writes_changes_nothing(url: str) -> None:
+    """And does not wait for a transaction that writes."""
+    with connect(conninfo_of(url)) as connection, connection.transaction():
+        before = connection.execute("SELECT *, xmin FROM fence FOR UPDATE").fetchall()
+        assert codes(url) == []
+        connection.execute("COMMIT; BEGIN")
+        assert codes(url) == []
+        assert connection.execute("SELECT *, xmin FROM fence").fetchall() == before
 
 
 @pytest.mark.anyio

@@ -4,10 +4,12 @@ import logging
 import random
 import sqlite3
 
+import psycopg
 import pytest
+from psycopg_pool import PoolTimeout
 
 from outreach.core.log_throttle import DATABASE, LINES_A_MINUTE, MAX_KINDS, LogThrottle, account
-from outreach.errors import StorageError
+from outreach.errors import StorageError, StorageUnreachable
 from outreach.testing.clock import ManualClock
 
 
@@ -139,6 +141,20 @@ def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
     assert told._caplog.records[0].exc_info is None
     told.log_throttle.recovered(DATABASE, "It takes writes again.")
     assert told.lines[1:] == ["It takes writes again. It occurred 1000 times."]
+
+
+def test_another_refusal_of_a_server_is_a_line_of_its_own(told: Told) -> None:
+    """A database that is read-only after its server has ended all connections; all lost connections are one kind."""
+
+    def fail(message: str, cause: psycopg.Error) -> None:
+        error = StorageUnreachable(message)
+        error.__cause__ = cause
+        told.log_throttle.failure("renew_failed", error, "The lease was not renewed.")
+
+    fail("The connection was lost.", psycopg.OperationalError("server closed the connection"))
+    fail("No connection.", PoolTimeout("couldn't get a connection"))
+    fail("The database takes no writes.", psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE"))
+    assert told.lines == ["The connection was lost.", "The database takes no writes."]
 
 
 def test_the_place_of_an_unexpected_error_is_logged_once(told: Told) -> None:

@@ -768,6 +768,17 @@ async def test_a_way_that_swallows_everything_is_reported_as_unreachable(
         await until(ready)
 
 
+async def test_a_database_that_is_read_only_is_reported_as_that(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """While the writer still repeats its write: not as a lock or a slow disk."""
+    async with Outreach(opened(f"{url}?options=-c%20default_transaction_read_only%3Don")) as engine:
+        found = await engine.readiness()
+        [reason] = [one for one in found.reasons if "database" in one]
+        assert reason.startswith("The database takes no writes: ")
+        assert found.write_error == "storage_unreachable"
+        assert reason in caplog.text
+        assert "slow" not in caplog.text
+
+
 async def test_a_lock_is_reported_as_a_lock(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """The server answers others."""
     async with Outreach(opened(url)) as engine:

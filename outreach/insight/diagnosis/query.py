@@ -182,9 +182,11 @@ class DiagnosisQuery:
 
 
 def without_repetition(found: Sequence[Problem]) -> Sequence[Problem]:
-    """Leave out that the database is not usable where another finding says why, and the effects of an exposed key."""
+    """Leave out what another finding explains: why the database is not usable, why nobody sends, a key not used."""
     codes = {finding.code for finding in found}
     left_out = {"key_not_usable"} if "key_exposed" in codes else set()
     if any(code in codes for code in _EXPLAIN):
         left_out.add("database_not_usable")
+    if "database_not_writable" in codes:
+        left_out.add("no_dispatcher")
     return [finding for finding in found if finding.code not in left_out]

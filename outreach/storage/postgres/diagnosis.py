@@ -11,11 +11,11 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from outreach.core.command_lines import pip_commands
-from outreach.errors import OutreachError, Problem
+from outreach.errors import OutreachError, Problem, StorageError
 from outreach.models.diagnosis import database_problem
 from outreach.storage.base.schema import written_by_newer, written_by_older
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
-from outreach.storage.postgres.errors import not_usable
+from outreach.storage.postgres.errors import not_usable, translate
 from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settings
 from outreach.storage.postgres.schema import version_of
 
@@ -47,6 +47,15 @@ _OLDEST_TRANSACTION: Final = """
     LIMIT 1
 """
 
+# A worker's heartbeat changes the same row. The value is too long for the free part of any page: a full disk has no
+# room for a new one.
+_TRY_TO_WRITE: Final = """
+    SET LOCAL lock_timeout = '500ms';
+    UPDATE fence SET writer = (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 250)) WHERE id = 1
+"""
+
+_TRIAL_SECONDS: Final = 2.0
+
 
 def diagnose_server(conninfo: str) -> Sequence[Problem]:
     """Return what is wrong with a database, which may be in use; changes nothing, and never raises for a fault."""
@@ -63,6 +72,34 @@ def diagnose_server(conninfo: str) -> Sequence[Problem]:
             "database_not_usable", words, name, looks=["outreach-server db check", _psql(conninfo, "SELECT 1")]
         )
     ]
+
+
+def why_not_writable(conninfo: str) -> StorageError | None:
+    """Return the error of a write that is undone; None where there is none, or where it cannot be tried now."""
+    try:
+        with connect(conninfo) as connection:
+            connection.longest_seconds = _TRIAL_SECONDS
+            return _try_to_write(connection)
+    except psycopg.Error:
+        return None
+
+
+def _try_to_write(connection: PostgresConnection) -> StorageError | None:
+    """Write, undo it, and return the server's error; None also where others lock the row, or there is no schema.
+
+    Raises:
+        psycopg.Error: The connection was lost.
+    """
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute(_TRY_TO_WRITE)
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.UndefinedTable):
+        return None
+    except psycopg.Error as error:
+        if connection.closed:
+            raise
+        return translate(error)
+    return None
 
 
 def _psql(conninfo: str, statement: str) -> str:
@@ -86,6 +123,9 @@ def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
     if standby:
         words = "The server is a standby, which cannot be written: name the primary in the database's URL."
         yield database_problem("database_not_writable", words, name, looks=["outreach-server config"])
+    elif (refused := _try_to_write(connection)) is not None:
+        looks = [_psql(conninfo, f"SHOW {setting}") for setting in ("default_transaction_read_only", "data_directory")]
+        yield database_problem("database_not_writable", refused.message, name, looks=looks)
     for setting in unsafe_settings(connection):
         yield database_problem(
             "server_setting_unsafe",

@@ -22,7 +22,7 @@ from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import connect, conninfo_of, name_of
-from outreach.storage.postgres.diagnosis import diagnose_server
+from outreach.storage.postgres.diagnosis import diagnose_server, why_not_writable
 from outreach.storage.postgres.errors import first_line, is_away, is_busy, not_usable
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
@@ -138,6 +138,10 @@ class PostgresStorage:
                 await (await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)).close()
             return None
         return f"no answer from {name_of(self._conninfo)} to a new connection within {_LOOK_SECONDS:g} s"
+
+    async def why_not_writable(self) -> StorageError | None:
+        """Return the error of a write; see `outreach.protocols.storage.RemoteStorage`."""
+        return await asyncio.to_thread(why_not_writable, self._conninfo)
 
     def listen(self, notify: Callable[[str], None]) -> None:
         """Call this with the topic of each change; see `outreach.protocols.storage.NotifyingStorage`."""
