@@ -259,7 +259,8 @@ def _versions(tx: Transaction) -> Versions:
 
 
 def _disk_use(home: DatabaseHome | None) -> DiskUse | None:
-    if home is None:
+    if home is None or home.state:
+        # In memory, or on a server.
         return None
     file = Path(home.path)
     try:
@@ -271,7 +272,7 @@ def _disk_use(home: DatabaseHome | None) -> DiskUse | None:
             free_bytes=shutil.disk_usage(file.parent).free,
         )
     except OSError:
-        # It is no file of this machine, or was just moved, which other findings report.
+        # It was just moved, which other findings report.
         return None
 
 

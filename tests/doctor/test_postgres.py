@@ -207,3 +207,12 @@ async def test_a_missing_state_directory_is_reported(url: str, tmp_path: Path, m
         await engine._storage.write(somebody_dispatches)
         found = [one for one in (await engine.diagnose(network=False)).findings if one.code not in UNSAFE]
     assert [(one.code, one.path) for one in found] == [("database_not_writable", str(tmp_path / "state"))]
+
+
+@pytest.mark.anyio
+async def test_a_server_has_no_disk_of_this_machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has the database's name in the current directory is something else."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / url.rpartition("/")[2]).mkdir()
+    async with Outreach.open(url, config=EngineConfig()) as engine:
+        assert (await engine.status()).disk is None
