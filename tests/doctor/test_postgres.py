@@ -13,6 +13,7 @@ import pytest
 
 from outreach import EngineConfig, Outreach
 from outreach.database import diagnose_database
+from outreach.errors import StorageError
 from outreach.ledger.leases import leases
 from outreach.storage.postgres import diagnosis, schema
 from outreach.storage.postgres.connect import connect, conninfo_of
@@ -76,6 +77,48 @@ def test_a_database_without_the_schema_is_missing(bare_url: str) -> None:
     assert codes(bare_url) == ["database_missing"]
 
 
+@contextmanager
+def ordinary(url: str, *statements: str) -> Iterator[str]:
+    """Give the URL of a role that has been granted this and no more."""
+    name = url.rpartition("/")[2]
+    postgres.server().execute(f"CREATE ROLE ordinary_{name} LOGIN")
+    try:
+        for statement in statements:
+            postgres.server().execute(f"{statement} TO ordinary_{name}", name)
+        yield url.replace("postgres@", f"ordinary_{name}@")
+    finally:
+        postgres.server().execute(f"DROP OWNED BY ordinary_{name}", name)
+        postgres.server().execute(f"DROP ROLE ordinary_{name}")
+
+
+def test_the_right_that_a_user_lacks_to_make_the_schema_is_named(bare_url: str) -> None:
+    """It is granted first: the command alone would fail. The error of that command names it, too."""
+    name = bare_url.rpartition("/")[2]
+    grant = f"GRANT CREATE ON DATABASE {name} TO ordinary_{name}"
+    with ordinary(bare_url) as url:
+        [found] = [one for one in diagnose_database(url) if one.code not in UNSAFE]
+        assert (found.code, "may not make the schema" in found.message) == ("database_missing", True)
+        assert grant in found.commands[0]
+        assert "workspaces create" in found.commands[1]
+        with connect(conninfo_of(url)) as connection, pytest.raises(StorageError, match=f"run: {grant}"):
+            schema.apply_migrations(connection)
+        postgres.server().execute(grant)
+        with connect(conninfo_of(url)) as connection:
+            assert schema.apply_migrations(connection)
+
+
+@pytest.mark.anyio
+async def test_a_user_who_does_not_own_the_schema_is_told_so(url: str) -> None:
+    """By the error, and by what shows the owner."""
+    with ordinary(url, "GRANT USAGE ON SCHEMA outreach") as other:
+        [found] = diagnose_database(other)
+        assert (found.code, "must own the schema" in found.message) == ("database_not_usable", True)
+        assert r"-c '\dn outreach'" in found.looks[1]
+        with pytest.raises(StorageError, match="Name their owner in the database's URL"):
+            async with Outreach.open(other, config=EngineConfig()):
+                pass
+
+
 def test_versions_of_the_schema_are_reported(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older, newer, and somebody else's."""
     more = {**schema.migrations(), "9999_more": "SELECT 1"}
@@ -111,19 +154,13 @@ def test_few_connections_and_an_old_server_are_reported(url: str, monkeypatch: p
 
 def test_connections_of_other_roles_are_counted(bare_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a role that may not see what they do."""
-    database = bare_url.rpartition("/")[2]
     allowed = 200 - 3
-    postgres.server().execute(f"CREATE ROLE ordinary_{database} LOGIN")
-    try:
-        with ExitStack() as stack:
-            for _ in range(3):
-                stack.enter_context(connect(conninfo_of(bare_url)))
-            ordinary = bare_url.replace("postgres@", f"ordinary_{database}@")
-            monkeypatch.setattr(diagnosis, "FEW_CONNECTIONS", allowed - 3)
-            [found] = [one for one in diagnose_database(ordinary) if one.code == "connections_low"]
-            assert f"of the server's {allowed} connections" in found.message
-    finally:
-        postgres.server().execute(f"DROP ROLE ordinary_{database}")
+    with ordinary(bare_url) as url, ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(connect(conninfo_of(bare_url)))
+        monkeypatch.setattr(diagnosis, "FEW_CONNECTIONS", allowed - 3)
+        [found] = [one for one in diagnose_database(url) if one.code == "connections_low"]
+        assert f"of the server's {allowed} connections" in found.message
 
 
 @pytest.mark.parametrize("begin", ["BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN; SELECT pg_current_xact_id()"])

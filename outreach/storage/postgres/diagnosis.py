@@ -17,7 +17,7 @@ from outreach.storage.base.schema import written_by_newer, written_by_older
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
 from outreach.storage.postgres.errors import not_usable, translate
 from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settings
-from outreach.storage.postgres.schema import version_of
+from outreach.storage.postgres.schema import NOT_MADE, missing_right, version_of
 
 OLDEST_SERVER: Final = 160_000
 """PostgreSQL 16, as `server_version_num` writes it (docs/postgresql.md)."""
@@ -60,18 +60,18 @@ _TRIAL_SECONDS: Final = 2.0
 def diagnose_server(conninfo: str) -> Sequence[Problem]:
     """Return what is wrong with a database, which may be in use; changes nothing, and never raises for a fault."""
     name = name_of(conninfo)
+    looks = ["outreach-server db check", _psql(conninfo, "SELECT 1")]
     try:
         with connect(conninfo) as connection:
             return [*_server(connection, name, conninfo), *_schema(connection, name, conninfo)]
     except psycopg.Error as error:
         words = not_usable(name, error)
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            # It shows the owner.
+            looks = ["outreach-server config", _psql(conninfo, rf"\dn {SCHEMA}")]
     except OutreachError as error:
         words = error.message
-    return [
-        database_problem(
-            "database_not_usable", words, name, looks=["outreach-server db check", _psql(conninfo, "SELECT 1")]
-        )
-    ]
+    return [database_problem("database_not_usable", words, name, looks=looks)]
 
 
 def why_not_writable(conninfo: str) -> StorageError | None:
@@ -172,7 +172,10 @@ def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
         )
     elif not version.applied:
         words = f"The database {name} has no schema `{SCHEMA}`: nothing has been stored in it yet."
-        yield database_problem("database_missing", words, name, "outreach-server workspaces create NAME")
+        commands = ["outreach-server workspaces create NAME"]
+        if (grant := missing_right(connection)) is not None:
+            words, commands = f"{words} {NOT_MADE}", [_psql(conninfo, grant), *commands]
+        yield database_problem("database_missing", words, name, *commands)
     elif version.pending_migrations:
         yield database_problem(
             "database_older",

@@ -36,11 +36,14 @@ _MESSAGES: Final = {
     ),
     "53100": "The disk of the database server is full. Make room; nothing that was committed is lost.",
     "55P03": "The database is locked by another process that has been writing for long. Try again.",
-    "42501": "This user may not do that in the database: it must own the schema `outreach`.",
+    "42501": (
+        "This user may not do that in the database: it must own the schema `outreach` and its tables. Name their owner "
+        "in the database's URL."
+    ),
 }
 
 _REFUSED: Final = (
-    " If it does not exist, create it (createdb). If no connection is left, raise the server's max_connections, or "
+    "If it does not exist, create it (createdb). If no connection is left, raise the server's max_connections, or "
     "run fewer processes."
 )
 
@@ -123,8 +126,10 @@ def not_usable(name: str, error: psycopg.Error) -> str:
     """Return the message for a database that could not be opened."""
     # A refused connection has no SQLSTATE.
     refused = error.sqlstate is None and "FATAL" in str(error)
-    advice = _REFUSED if refused else ""
-    return f"The database {name} cannot be used.{advice} ({type(error).__name__}: {first_line(error)})"
+    advice = _REFUSED if refused else _MESSAGES.get(error.sqlstate or "", "")
+    return (
+        f"The database {name} cannot be used. {advice}{' ' * bool(advice)}({type(error).__name__}: {first_line(error)})"
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -22,6 +22,8 @@ _FOREIGN: Final = (
 LAST_REPLACED: Final = "0054_workspace_versions"
 """A database that has this migration has the schema that `FIRST` makes."""
 
+NOT_MADE: Final = f"This user may not make the schema `{SCHEMA}` in the database."
+
 _WAIT_SECONDS: Final = 60
 """How long opening waits for another process's migration."""
 
@@ -47,6 +49,16 @@ def version_of(connection: PostgresConnection) -> Version:
     query = "SELECT name FROM outreach.migrations ORDER BY name"
     recorded = [name for (name,) in connection.execute(query).fetchall()] if is_there else []
     return version_by(recorded, migrations(), last_replaced=LAST_REPLACED, has_tables=tables > 0)
+
+
+def missing_right(connection: PostgresConnection) -> str | None:
+    """Return the GRANT that the user lacks in order to make the schema; None where it may, or there is one."""
+    found = connection.execute(
+        "SELECT format('GRANT CREATE ON DATABASE %%I TO %%I', current_database(), current_user) "
+        "WHERE to_regnamespace(%s) IS NULL AND NOT has_database_privilege(current_database(), 'CREATE')",
+        (SCHEMA,),
+    ).fetchone()
+    return None if found is None else str(found[0])
 
 
 def apply_migrations(
@@ -92,6 +104,8 @@ def apply_migrations(
             _require_only_user(connection)
         if not version.applied:
             _require_unicode(connection)
+            if (grant := missing_right(connection)) is not None:
+                raise StorageError(f"{NOT_MADE} Have an administrator run: {grant}")
             # `IF NOT EXISTS` needs the right to create a schema even where there is one.
             if connection.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone() == (None,):
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SCHEMA)))
