@@ -119,6 +119,15 @@ async def test_a_user_who_does_not_own_the_schema_is_told_so(url: str) -> None:
                 pass
 
 
+def test_a_schema_that_the_url_names_does_not_hide_the_tables(url: str) -> None:
+    """Its options count more in all else."""
+    assert codes(f"{url}?options=-csearch_path%3Dpublic") == []
+    with connect(conninfo_of(f"{url}?options=-csearch_path%3Dpublic%20-clock_timeout%3D7s")) as connection:
+        assert connection.execute("SELECT current_schemas(false), current_setting('lock_timeout')").fetchall() == [
+            (["outreach"], "7s")
+        ]
+
+
 def test_versions_of_the_schema_are_reported(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older, newer, and somebody else's."""
     more = {**schema.migrations(), "9999_more": "SELECT 1"}

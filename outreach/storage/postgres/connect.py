@@ -209,9 +209,14 @@ def conninfo_of(url: str) -> str:
         ) from None
     if not given.get("dbname"):
         raise ConfigError("The database's URL names no database. Write postgresql://user:password@host:5432/database")
-    options = " ".join(f"-c {name}=" + value.replace(" ", r"\ ") for name, value in _SERVER_SETTINGS.items())
-    # The URL's own options come last, and win.
-    ours = {**_CLIENT_SETTINGS, **given, "options": f"{options} {given.get('options', '')}".strip()}
+    options = {name: f"-c {name}=" + value.replace(" ", r"\ ") for name, value in _SERVER_SETTINGS.items()}
+    # The last one wins: the URL's own options count more, but for where the tables are.
+    schema = options.pop("search_path")
+    ours = {
+        **_CLIENT_SETTINGS,
+        **given,
+        "options": " ".join([*options.values(), f"{given.get('options', '')}", schema]),
+    }
     return make_conninfo(**ours)  # type: ignore[arg-type]
 
 
