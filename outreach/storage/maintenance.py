@@ -27,7 +27,7 @@ def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
         StorageError: The file exists, is an archive or part of a database, or cannot be written, or the database is
             damaged.
     """
-    _refuse_server(url, "pg_dump --schema=outreach, or your server's own backups")
+    _refuse_server(url, "pg_dump --schema='outreach*', or your server's own backups")
     from outreach.storage.sqlite.copying import key_file_beside
     from outreach.storage.sqlite.maintenance import back_up
     from outreach.storage.sqlite.storage import path_of

@@ -938,7 +938,7 @@ async def test_the_server_page_shows_versions_and_what_is_known_of_backups(
 
     monkeypatch.setattr(StatusQuery, "__call__", changed)
     shown = attrs.evolve(status, versions=attrs.evolve(status.versions, database="PostgreSQL 16.4"))
-    assert "pg_dump" in (await facts())["Backups"]
+    assert "pg_dump --schema='outreach*'" in (await facts())["Backups"]
     shown = attrs.evolve(status, disk=disk)
     found = await facts()
     assert "outreach-server db backup FILE" in found["Backups"]

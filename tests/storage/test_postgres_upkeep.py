@@ -276,7 +276,7 @@ async def test_a_check_reads_all_rows_and_finds_what_does_not_fit(url: str) -> N
 
 def test_what_works_on_files_says_what_to_use_instead(tmp_path: Path) -> None:
     """No file is written."""
-    with pytest.raises(ConfigError, match="pg_dump"):
+    with pytest.raises(ConfigError, match=r"pg_dump --schema='outreach\*'"):
         backup_database("postgresql://host/db", tmp_path / "backup")
     with pytest.raises(ConfigError, match="pg_restore"):
         restore_database("postgresql://host/db", tmp_path / "backup")

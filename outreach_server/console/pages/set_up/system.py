@@ -36,8 +36,8 @@ _BACKUPS: Final = (
     "you keep, and try one with outreach-server db restore."
 )
 _BACKUPS_OF_SERVER: Final = (
-    "Made by pg_dump --schema=outreach, or by the backups of your PostgreSQL server. This database does not know of "
-    "them."
+    "Made by pg_dump --schema='outreach*', or by the backups of your PostgreSQL server. This database does not know "
+    "of them."
 )
 _NO_BACKUPS: Final = "None can be made: this database is in the memory of the server, and ends with it."
 _HEALTHY: Final = "Nothing is wrong."
