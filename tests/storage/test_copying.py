@@ -212,6 +212,10 @@ async def test_there_and_back_every_row_is_the_same(file: str, back: str, server
     assert [one for one in check_database(server_url).problems if "server" not in one] == []
     copied = copy_database(server_url, back)
     assert copied.rows == there.rows
+    with pytest.raises(StorageError, match="To go back, name a new file") as refused:
+        copy_database(server_url, file)
+    assert f"was itself copied to {server_url.replace('postgres@', '')}" in refused.value.message
+    assert rows_of(file) == before
     assert before["workers"]
     assert before["claims"]
     assert before["upload_chunks"]

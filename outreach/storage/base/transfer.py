@@ -137,6 +137,13 @@ def _begin(source: Endpoint, target: Endpoint, tables: Sequence[Table]) -> Mappi
     if until is None:
         for table in tables:
             if not table.is_seeded and _holds_any(target, table):
+                home = target.home()
+                if home is not None and home.copied_to is not None and target.identity() == identity:
+                    raise StorageError(
+                        f"The database to copy into was itself copied to {home.copied_to}, and keeps the data of that "
+                        "moment. Nothing was changed. To go back, name a new file, or a database without the schema "
+                        "`outreach`, and use that one from then on."
+                    )
                 raise StorageError("The database to copy into holds data already. Nothing was changed. Name a new one.")
         with target.transaction():
             target.note("", [identity])
