@@ -15,6 +15,7 @@ from outreach import EngineConfig, Outreach
 from outreach.database import diagnose_database
 from outreach.errors import StorageError
 from outreach.ledger.leases import leases
+from outreach.models.work import DatabaseHome
 from outreach.storage.postgres import diagnosis, schema
 from outreach.storage.postgres.connect import connect, conninfo_of
 from tests import postgres
@@ -262,3 +263,16 @@ async def test_a_server_has_no_disk_of_this_machine(url: str, tmp_path: Path, mo
     (tmp_path / url.rpartition("/")[2]).mkdir()
     async with Outreach.open(url, config=EngineConfig()) as engine:
         assert (await engine.status()).disk is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("server", "words"), [("postgresql", "had the name 'other' when"), ("postgresql-1", "was on another server when")]
+)
+async def test_where_a_database_on_a_server_was_is_said(url: str, server: str, words: str) -> None:
+    """It has no path, and may be a copy on the same server."""
+    known = DatabaseHome.on_server(server=server, database="other", objects="1-2", timeline="1")
+    async with Outreach.open(url, config=EngineConfig()) as engine:
+        await engine._storage.write(lambda tx: tx.leases.set_home(known))
+        [found] = [one for one in (await engine.diagnose(network=False)).findings if one.code == "database_moved"]
+        assert f"The database {words} a process last dispatched from it" in found.message

@@ -135,8 +135,12 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Proble
     if known is not None and known.copied_to is not None:
         code, severity, message, commands = "database_copied", "critical", copied_text(known.copied_to), ()
     elif known is not None and reason == "moved":
-        where = "on another machine" if home is None or not known.may_share_machine(home) else f"at {known.path!r}"
-        last = f"was last dispatched from {where}: it may be a copy"
+        is_on_server = home is not None and home.state
+        if home is None or not known.may_share_machine(home):
+            where = f"was on another {'server' if is_on_server else 'machine'}"
+        else:
+            where = f"{'had the name' if is_on_server else 'was at'} {known.path!r}"
+        last = f"{where} when a process last dispatched from it: it may be a copy"
         if known.machine == COPIED_FROM:
             last = f"is a copy, which `db copy` has made of {known.path}"
         code, message = "database_moved", f"The database {last}. {after}"
