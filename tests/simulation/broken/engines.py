@@ -217,7 +217,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a database that was moved goes on sending": (records.send_from_a_copy, "has moved"),
     "that time which a clock has jumped over counts as passed": (
         clocks.take_jumps_for_time,
-        r"not_sent|is reached \d times|is unconfirmed at|the ledger says unconfirmed",
+        r"not_sent|has intent \S+ after|is reached \d times|is unconfirmed at|the ledger says unconfirmed",
     ),
     "that nothing has arrived is believed too early": (waits.believe_too_early, r"not_sent|is reached \d times"),
     "what is reported of an unknown request is ignored": (waits.ignore_reports_of_unknown, "has told of"),
