@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, cast
 
@@ -412,6 +413,7 @@ class Outreach(EngineServices):
 
     async def _start_dispatching(self, stack: AsyncExitStack) -> None:
         # An engine that does not dispatch, as that of most commands, loads none of it.
+        from outreach.dispatch.account_keys import require_key
         from outreach.dispatch.runner import Runner
         from outreach.dispatch.worker import Worker
 
@@ -426,6 +428,7 @@ class Outreach(EngineServices):
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
             compare_clocks=self._compare_clocks,
+            require_key=partial(require_key, vault=self._vault),
         )
         runner = Runner(
             storage=self._storage,

@@ -423,8 +423,8 @@ class DispatchRefused(StorageError):
 
     Attributes:
         reason: In one word: `network_file_system`, `lock` (the lock file cannot be taken or written), `note` (the file
-            with the high-water mark cannot), `damaged`, `replaced`, `log_deleted`, `copied` (by `db copy`), or a reason
-            of an application's own storage.
+            with the high-water mark cannot), `damaged`, `replaced`, `log_deleted`, `copied` (by `db copy`),
+            `secret_key` (it opens no account), or a reason of an application's own storage.
     """
 
     code = "dispatch_refused"

@@ -41,10 +41,10 @@ _LEAST_PAUSE_SECONDS: Final = 0.05
 _SLICE_END_SECONDS: Final = 1.0
 """How long slices have to end by themselves, also with a shorter grace period."""
 
-_MARK_REFUSED: Final = "note"
-"""The reason of a refusal that may pass by itself: a disk has room again, or a directory is there."""
+_MAY_PASS: Final = frozenset({"note", "secret_key"})
+"""Reasons of a refusal that may pass by itself: a disk has room again, a directory is there, or a key is put back."""
 
-_MARK_RETRY_SECONDS: Final = 5.0
+_REFUSED_RETRY_SECONDS: Final = 5.0
 
 _NOT_TO_BE_WRITTEN: Final = frozenset({"damaged", "replaced", "log_deleted"})
 """Reasons of a refusal for which outcomes are not recorded either: the file is broken, or is not the one of the
@@ -217,8 +217,8 @@ class LeasedDispatcher(ABC):
                 if error.reason in _NOT_TO_BE_WRITTEN:
                     await self._stop.wait()
                     return
-                passes = error.reason == _MARK_REFUSED
-                await self._settle_kept_until_stopped(within=_MARK_RETRY_SECONDS if passes else math.inf)
+                passes = error.reason in _MAY_PASS
+                await self._settle_kept_until_stopped(within=_REFUSED_RETRY_SECONDS if passes else math.inf)
                 continue
             except Exception as error:
                 self._count_failure(error)

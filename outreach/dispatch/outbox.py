@@ -400,15 +400,17 @@ class Outbox:
             try:
                 if self._stopping:
                     raise asyncio.CancelledError
-                send = await request.resolve_provider()
-                obstacle = await self._last_check(request, permit, waiting.waits_until)
+                send = await self._find_provider(request)
+                obstacle = (
+                    "lease_over" if send is None else await self._last_check(request, permit, waiting.waits_until)
+                )
             finally:
                 # It has started, or never will.
                 if request.driven is not None:
                     self._worker.claims.leave(request.driven)
                 for key, spacing in request.paces.items():
                     self._pace(key).queued -= spacing
-            if obstacle is not None:
+            if send is None or obstacle is not None:
                 outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
                 outcome = _INTERRUPTED
@@ -438,6 +440,19 @@ class Outbox:
             # Cancelled or not: a committed dispatch's outcome is recorded.
             if not started.is_left:
                 await self._finish(request, outcome, problem, started, permit, begun_at)
+
+    async def _find_provider(self, request: ProviderRequest) -> SendRequest | None:
+        """Return what makes a request; None if the keys of this process open no account.
+
+        Raises:
+            ConfigError: This account cannot be used.
+        """
+        try:
+            return await request.resolve_provider()
+        except ConfigError:
+            if await self._worker.lacks_key():
+                return None
+            raise
 
     async def _finish(
         self,

@@ -123,6 +123,7 @@ class Worker:
         log_throttle: The engine's log; a new one by default.
         instrumentation: Observes what happens; none by default.
         compare_clocks: Sets the clock right by the database's; called at each heartbeat.
+        require_key: Raises `DispatchRefused` where this process has no key of the accounts.
 
     Attributes:
         log_throttle: The log of this process's work.
@@ -143,8 +144,11 @@ class Worker:
         log_throttle: LogThrottle | None = None,
         instrumentation: Instrumentation | None = None,
         compare_clocks: Callable[[Transaction], None] = lambda _: None,
+        require_key: Callable[[Transaction], None] = lambda _: None,
     ) -> None:
         self._compare_clocks = compare_clocks
+        self._require_key = require_key
+        self._lacks_key: DispatchRefused | None = None
         self._has_compared = False
         self.log_throttle = log_throttle or LogThrottle(clock)
         self.instrumentation = instrumentation or Instrumentation()
@@ -242,8 +246,8 @@ class Worker:
                 # What follows may fail and be tried again for hours, as on a full disk.
                 self._intact = True
             # Before anything is planned: as the engine was opened, the database may have been away.
-            await self._storage.read(self._compare_clocks)
-            self._has_compared = True
+            await self._storage.read(self._look_before)
+            self._has_compared, self._lacks_key = True, None
             # Else they would count as abandoned.
             await self._settle_kept()
             before = self._clock.monotonic()
@@ -316,6 +320,10 @@ class Worker:
         with suppress(Exception), anyio.move_on_after(_FINAL_SECONDS, shield=True):
             await self._storage.write(lambda tx: leases.end_worker(tx, epoch))
 
+    def _look_before(self, tx: Transaction) -> None:
+        self._compare_clocks(tx)
+        self._require_key(tx)
+
     async def _log_quarantine(self, takeover: leases.Takeover) -> None:
         paused = takeover.paused_campaigns
         pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
@@ -372,8 +380,19 @@ class Worker:
         """Have the next heartbeat give the lease up, so that intents that may have no worker count as abandoned."""
         self._in_doubt = True
 
+    async def lacks_key(self) -> bool:
+        """Return whether this process has no key of the accounts; then no request starts, and the lease is given up."""
+        try:
+            await self._storage.read(self._require_key)
+        except DispatchRefused as error:
+            self._lacks_key = error
+            self._lease_ends = min(self._lease_ends, self._clock.monotonic())
+        return self._lacks_key is not None
+
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
+        if self._lacks_key is not None:
+            raise self._lacks_key
         if self._in_doubt:
             # No further request begins under this lease, whose end would cut it off: the next lease sends it.
             self._lease_ends = min(self._lease_ends, self._clock.monotonic())

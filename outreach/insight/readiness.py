@@ -36,6 +36,8 @@ _LOG_DELETED: Final = (
     "running campaigns are paused then."
 )
 
+_NO_KEY: Final = "The secret key of this process opens no account, so that it sends nothing. Its log names the key."
+
 FILES_GONE: Final = {"database_replaced": _REPLACED, "database_log_deleted": _LOG_DELETED}
 """The words for an error of the database's files, by its code."""
 
@@ -163,6 +165,8 @@ def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
         return (health.refused,)
     if health.refused_reason == "note" and health.refused is not None:
         return (_PATH_OF_MARK.sub("", health.refused),)
+    if health.refused_reason == "secret_key":
+        return (_NO_KEY,)
     if health.state == "refused":
         return (f"Dispatch is disabled for this database here ({health.refused_reason}).",)
     if health.lease_seconds_left is not None and health.lease_seconds_left <= 0:

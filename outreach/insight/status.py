@@ -76,6 +76,10 @@ MAX_WAITING_COUNTED: Final = 100_000
 """The most waiting recipients that are counted, so that a look takes milliseconds."""
 
 
+_NOT_OPENED: Final = "the secret key does not open the account's credentials"
+"""Why a campaign is paused whose account cannot be used here: a part of a sentence."""
+
+
 class _Lists:
     """Cuts lists at `MAX_LISTED` entries.
 
@@ -112,13 +116,24 @@ class StatusQuery:
             refused = await self._context.storage.why_not_writable()
             dispatching = attrs.evolve(dispatching, not_writable=None if refused is None else refused.message)
         problems = [found for account in accounts if (found := self._problem(account)) is not None]
+        disk = _disk_use(self._context.storage.home())
+        # All processes of a database file are beside its key.
+        if disk is None and len(problems) == len(accounts) and seen.dispatching.by == "another_process":
+            problems = [attrs.evolve(one, key_elsewhere=one.installed) for one in problems]
+        unusable = {(one.workspace_id, one.provider) for one in problems if one.installed}
         truncated = ["accounts"] if len(accounts) > MAX_ACCOUNTS or len(problems) > MAX_LISTED else []
         status = attrs.evolve(
             seen,
             dispatching=dispatching,
             accounts=problems[:MAX_LISTED],
+            paused=[
+                attrs.evolve(one, why=_NOT_OPENED)
+                if one.reason == "provider_auth" and (one.workspace_id, one.provider) in unusable
+                else one
+                for one in seen.paused
+            ],
             truncated=[*seen.truncated, *truncated],
-            disk=_disk_use(self._context.storage.home()),
+            disk=disk,
         )
         return attrs.evolve(status, findings=find_problems(status))
 

@@ -88,7 +88,7 @@ class PausedCampaign:
         agent_is_active: Whether that agent is switched on.
         agent_can_place_calls: Whether it is one that may call out.
         reason: `Campaign.pause_reason`.
-        why: The same in words, as in `PAUSE_REASONS`, or that its adapter is not installed: a part of a sentence.
+        why: The same in words, as in `PAUSE_REASONS`, or that its account cannot be used here: a part of a sentence.
     """
 
     id: str
@@ -238,6 +238,8 @@ class AccountInTrouble:
         id: The account's id.
         why: The fault and its repair, in sentences.
         installed: Whether its provider has an adapter here.
+        key_elsewhere: Whether the key of this process opens no account of a database on a server, and another process
+            dispatches: connecting it here would take it from that one.
     """
 
     id: str
@@ -245,6 +247,7 @@ class AccountInTrouble:
     provider: str
     why: str
     installed: bool
+    key_elsewhere: bool = False
 
 
 @attrs.frozen(kw_only=True)

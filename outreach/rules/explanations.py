@@ -132,7 +132,7 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "operator": "an operator paused it",
         "missed_start": "its start passed while no server was dispatching or its workspace was not active",
         "agent_unavailable": "its agent is inactive or may not place calls",
-        "provider_auth": "the provider rejects the account's credentials",
+        "provider_auth": "the provider rejects the account's credentials, or no secret key of the server opens them",
         "provider_funds": "the account at the provider has no credit left, or is suspended",
         "error_budget": "too many requests in a row failed for reasons other than the contacts",
         "moved": f"{MOVED}; {_RESUME_SAFELY}",

@@ -67,15 +67,16 @@ def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
         yield attrs.evolve(problem, code="adapter_not_usable", severity="warning", looks=looks)
     for account in status.accounts:
         connecting = f"outreach-server accounts connect {account.workspace_id} {account.provider}"
+        connects = account.installed and not account.key_elsewhere
         yield Problem(
             code="account_not_usable",
             severity="warning",
             workspace_id=account.workspace_id,
             path=account.id,
             message=account.why,
-            commands=[connecting] if account.installed else [],
-            # Which package brings the adapter is not known here.
-            looks=[] if account.installed else [f"outreach-server accounts list {account.workspace_id}"],
+            commands=[connecting] if connects else [],
+            # Which package brings the adapter, or where the key is, is not known here.
+            looks=[] if connects else [f"outreach-server accounts list {account.workspace_id}"],
         )
     for silent in status.silent:
         last = silent.last_report_at
@@ -98,6 +99,7 @@ def _where(status: EngineStatus, workspace_id: str) -> str:
 
 
 def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
+    elsewhere = {(one.workspace_id, one.provider) for one in status.accounts if one.key_elsewhere}
     for campaign in status.paused:
         where = _where(status, campaign.workspace_id)
         yield Problem(
@@ -106,7 +108,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             workspace_id=campaign.workspace_id,
             path=campaign.id,
             message=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
-            commands=_resuming(campaign),
+            commands=_resuming(campaign, connects=(campaign.workspace_id, campaign.provider) not in elsewhere),
         )
     for taken in status.taken_back:
         where = _where(status, taken.workspace_id)
@@ -195,9 +197,10 @@ def _of_contacts(status: EngineStatus) -> Iterator[Problem]:
         )
 
 
-def _resuming(campaign: PausedCampaign) -> Sequence[str]:
+def _resuming(campaign: PausedCampaign, *, connects: bool) -> Sequence[str]:
     commands = []
-    if campaign.reason == "provider_auth" and campaign.provider is not None and campaign.provider_installed:
+    installed = campaign.provider is not None and campaign.provider_installed
+    if campaign.reason == "provider_auth" and installed and connects:
         commands.append(f"outreach-server accounts connect {campaign.workspace_id} {campaign.provider}")
     if campaign.reason == "agent_unavailable" and campaign.agent_id is not None:
         options = {"--active": campaign.agent_is_active, "--allow-outbound": campaign.agent_can_place_calls}

@@ -14,16 +14,17 @@ import pytest
 
 from outreach import ConfigError, InvalidRequest, NewMessage, NewNumber, NewWorkspace, NotFound, Outreach, WorkspaceMode
 from outreach.core.vault import Vault
+from outreach.dispatch.account_keys import require_key
 from outreach.errors import AccountMissing
 from outreach.models import Account
-from outreach.models.states import DispatchState, MessageStatus
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus
 from outreach.protocols.adapter import AccountCheck, Connection
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_provider_throttle
 from outreach.testing.scripted import ScriptedCarrier, defer, drop
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, stored_account, until
+from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, stored_account, until, until_true
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
 pytestmark = pytest.mark.virtual_time
@@ -345,6 +346,7 @@ async def test_a_missing_key_is_logged(
     """A campaign pauses and a message fails for its account's sake; what to do nobody else could tell."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        await engine.accounts.connect(workspace_id, "retell", {"api_key": "key_1"})
         sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
         await engine._storage.write(lambda tx: _reseal(tx, account, sealed))
         message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
@@ -359,6 +361,44 @@ async def test_a_missing_key_is_logged(
     assert all(part in told for part in (account.id, "twilio", "another key", "OUTREACH_SECRET_KEY"))
     assert "s3cret" not in told
     assert fake.carrier.requests == []
+
+
+async def test_a_process_without_a_key_of_any_account_sends_nothing_and_pauses_nothing(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its readiness and its log name the key; when the key is right again, it goes on without a restart.
+
+    The account was connected by another process: at the start there was none.
+    """
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        right = (await engine._storage.read(lambda tx: stored_account(tx, account))).sealed
+        other = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
+        await engine._storage.write(lambda tx: _reseal(tx, account, other))
+        message = await engine.messages.send(workspace_id, NewMessage(to="+14155550199", body="x"))
+        campaign = await start_campaign(engine, await engine.workspaces.get(workspace_id), 3)
+        await until_true(lambda: engine.health().refused_reason == "secret_key")
+        assert [one for one in (await engine.readiness()).reasons if "secret key" in one]
+        await anyio.sleep(20)
+        assert (await engine.campaigns.get(workspace_id, campaign.id)).status is CampaignStatus.ACTIVE
+        assert (await engine.messages.get(workspace_id, message.id)).status is MessageStatus.QUEUED
+        assert fake.carrier.requests == []
+        await engine._storage.write(lambda tx: _reseal(tx, account, right))
+        await reaches(engine, campaign, "completed")
+        assert len({request.to for request in fake.carrier.requests}) == len(fake.carrier.requests) == 4
+    said = [record for record in caplog.records if getattr(record, "action", None) == "dispatch_refused"]
+    assert said
+    assert all("another key" in record.getMessage() and record.levelname == "ERROR" for record in said)
+
+
+async def test_sandboxes_need_no_key(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """Their accounts are not sent from."""
+    async with Outreach(open_storage(clock_of_loop()), dispatch=True, config=QUICK, clock=clock_of_loop()) as engine:
+        workspace = await given_workspace(engine)
+        account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+        sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
+        await engine._storage.write(lambda tx: _reseal(tx, account, sealed))
+        await engine._storage.read(lambda tx: require_key(tx, engine._vault))
 
 
 async def _send(engine: Outreach, workspace_id: str) -> None:

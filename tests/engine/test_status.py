@@ -22,6 +22,7 @@ from outreach import (
     NotFound,
     Outreach,
     Workspace,
+    WorkspaceMode,
 )
 from outreach.core.config import EngineConfig
 from outreach.core.vault import Vault
@@ -380,6 +381,37 @@ async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: Ope
         assert (found.id, found.workspace_id, found.installed) == (account.id, workspace.id, True)
         assert "another key" in found.why
         assert "0" * 32 not in found.why
+
+
+async def test_a_wrong_key_is_not_the_providers_fault_nor_given_to_other_processes(open_storage: OpenStorage) -> None:
+    """To connect the account here would take it from the process that dispatches; where none does, it is a repair.
+
+    So it is beside a database file, where all processes have one key.
+    """
+    clock = ManualClock(NOON)
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        workspace = await given_workspace(engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True)
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550100", carrier="twilio"))
+        credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
+        account = await engine.accounts.connect(workspace.id, "twilio", credentials)
+        campaign = await start_campaign(engine, workspace)
+        await engine._storage.write(lambda tx: pause(tx, campaign, "provider_auth"))
+        engine.status._vault = Vault(keys=Fernet.generate_key().decode())
+        connect = f"outreach-server accounts connect {workspace.id} twilio"
+        resume = f"outreach-server campaigns resume {campaign.id}"
+        for dispatches in (False, True):
+            if dispatches:
+                await engine._storage.write(lambda tx: beat(tx, NOON))
+            status = await engine.status()
+            elsewhere = dispatches and status.disk is None
+            found = {one.code: one for one in status.findings}
+            assert "secret key" in found["campaign_paused"].message
+            assert "provider rejects" not in found["campaign_paused"].message
+            assert (found["account_not_usable"].path, found["account_not_usable"].commands) == (
+                account.id,
+                [] if elsewhere else [connect],
+            )
+            assert found["campaign_paused"].commands == ([resume] if elsewhere else [connect, resume])
 
 
 async def test_calls_are_behind_only_while_there_is_a_place_for_another(

@@ -14,8 +14,9 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from outreach import EngineConfig, NewMessage, NewSmsCampaign, Outreach, Workspace
+from outreach import EngineConfig, NewMessage, NewNumber, NewSmsCampaign, Outreach, Workspace, WorkspaceMode
 from outreach.core.clock import SystemClock
+from outreach.core.vault import Vault
 from outreach.errors import RequestInProgress
 from outreach.ledger.access import idempotency as operations
 from outreach.services import idempotency
@@ -23,7 +24,17 @@ from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
 from outreach.testing.clock import ShiftedClock
 from tests import postgres
-from tests.engine.rig import WatchedStorage, contacts, given_workspace, until, until_true
+from tests.engine.rig import (
+    QUICK,
+    WatchedStorage,
+    contacts,
+    given_workspace,
+    reaches,
+    start_campaign,
+    until,
+    until_true,
+)
+from tests.fake_provider import CREDENTIALS, FakeAdapter
 
 pytestmark = pytest.mark.anyio
 
@@ -267,6 +278,34 @@ async def test_a_node_that_does_not_dispatch_goes_by_the_clock_of_the_database()
             clock.advance(10)
             await given_workspace(engine)
         assert _differs(engine) < timedelta(seconds=5)
+
+
+async def test_a_node_with_another_key_leaves_the_work_to_the_one_that_has_the_accounts_key(fake: FakeAdapter) -> None:
+    """It stops no campaign, whether it dispatched before the account was there or starts later, and says why."""
+    url, clock = postgres.empty_database(), SystemClock()
+
+    def worker(key: str) -> Outreach:
+        storage = postgres_storage_from_url(url, clock=clock, workers=3)
+        return Outreach(storage, dispatch=True, config=QUICK, vault=Vault(keys=key * 43 + "="))
+
+    def refuses(node: Outreach) -> bool:
+        return node.health().refused_reason == "secret_key"
+
+    async with worker("B") as wrong, worker("A") as right:
+        await until_true(lambda: wrong.health().dispatching and right.health().dispatching)
+        workspace = await given_workspace(
+            right, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
+        )
+        await right.numbers.create(workspace.id, NewNumber(phone="+14155550100", carrier="twilio"))
+        await right.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+        campaigns = [await start_campaign(right, workspace, 3, name=f"Spring {each}") for each in range(4)]
+        for campaign in campaigns:
+            await reaches(right, campaign, "completed")
+        async with worker("C") as later:
+            await until_true(lambda: refuses(later))
+        assert right.health().dispatching
+    assert len({request.to for request in fake.carrier.requests}) == 3
+    assert len(fake.carrier.requests) == 12
 
 
 def _differs(engine: Outreach) -> timedelta:
