@@ -97,10 +97,13 @@ class _JobManager(JobManager):
         self._report_loss = report
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Mark a job as ended, or delete it."""
+        """Mark a job as ended, or delete it; do nothing if another worker has ended it."""
         try:
             await super().finish_job(job, status, delete_job)
         except procrastinate.exceptions.ConnectorException as error:
+            # "Job was not found": this worker stood still for longer than its lease.
+            if isinstance(error.__cause__, psycopg.errors.RaiseException):
+                return
             translated = _as_storage_error(error)
             if not isinstance(translated, StorageError):
                 raise
@@ -357,9 +360,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             args: dict[str, Any] = job.task_kwargs
             unit = WorkUnit(args["kind"], args["workspace_id"], args["unit_id"])
             await jobs.defer(Deferral(unit=unit, due=self._clock.now(), queue=QUEUE))
-        # Another worker may have ended it meanwhile.
-        with suppress(procrastinate.exceptions.ConnectorException):
-            await app.job_manager.finish_job(job, Status.ABORTED, delete_job=True)
+        await app.job_manager.finish_job(job, Status.ABORTED, delete_job=True)
 
     async def _give_jobs(self, jobs: Jobs) -> None:
         """Give a job to each unit that is due, has none, and did not say that it has nothing to do."""
