@@ -214,6 +214,7 @@ class CallChannel:
 _RECORD_RETRY_SECONDS: Final = 0.5
 
 _STOPPED: Final = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped")
+_NOT_ASKED: Final = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_asked")
 _INTERRUPTED: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
 _TIMEOUT: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 
@@ -429,7 +430,7 @@ class Outbox:
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="adapter_error")
             else:
                 # No request was made; the failure may last, so that retries back off.
-                outcome = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_asked")
+                outcome = _NOT_ASKED
             self._worker.log_throttle.failure(
                 "dispatch_failed",
                 error,
@@ -476,9 +477,15 @@ class Outbox:
     async def _call_provider(
         self, request: ProviderRequest, send: SendRequest, started: StartedRequest
     ) -> DispatchOutcome:
-        dispatch, checked, obstacle = request.dispatch, self._clock.monotonic(), None
+        dispatch, checked, obstacle, refused = request.dispatch, self._clock.monotonic(), None, False
 
         async def may_start() -> bool:
+            nonlocal refused
+            starts = await may_start_now()
+            refused = not starts
+            return starts
+
+        async def may_start_now() -> bool:
             nonlocal checked, obstacle
             if started.is_left:
                 return False
@@ -503,7 +510,10 @@ class Outbox:
             if outcome is None:
                 # Its answer is worthless, and may contain what no log may.
                 raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
-            if obstacle is not None and outcome.state is DispatchState.NOT_SENT:
+            if refused and outcome.state is DispatchState.NOT_SENT:
+                # By this process, whatever the adapter takes it for: the provider could be reached.
+                if obstacle is None:
+                    return _NOT_ASKED
                 return DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             return outcome
         return _TIMEOUT

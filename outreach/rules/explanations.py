@@ -364,7 +364,7 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
         ),
         "not_asked": (
             "The request could not be made here: nothing was sent.",
-            "The server's log has the error. It is retried automatically.",
+            "The server's log has the error, unless it was only late. It is retried automatically.",
         ),
         "not_connected": (
             "The provider could not be connected to. Nothing was sent.",
