@@ -28,7 +28,7 @@ KILLS: tuple[Fault, ...] = ("kill_before_commit", "kill_after_commit", "kill_in_
     ("seeds", "kills"),
     [
         # In the first one a person resumes schedules while the clock is ahead.
-        ((73, 0), 1),
+        ((73, 1), 1),
         pytest.param(range(1_000), 200, marks=pytest.mark.nightly("200 kills of a simulation")),
     ],
     ids=["few", "many"],
