@@ -23,7 +23,7 @@ from cryptography.fernet import Fernet
 from outreach.insight.diagnosis import accounts, query
 from outreach.ledger.campaigns.transitions import move
 from outreach.models.campaign import PreparedRecipient
-from outreach.models.states import APPROVAL_ENDED, CampaignAction, DispatchState, RecipientStatus
+from outreach.models.states import APPROVAL_ENDED, CampaignAction, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.providers.carriers.twilio import TwilioAdapter
 from outreach.storage.sqlite import diagnosis, schema, watch
@@ -455,15 +455,15 @@ async def _(system: System, _: Patch) -> None:
 
 @fault("run_blocked")
 async def _(system: System, _: Patch) -> None:
-    campaign = await system.campaign()
+    campaign = await system.campaign(status=CampaignStatus.READY)
     schedule = make_schedule(workspace_id=campaign.workspace_id, template_id=campaign.id, blocked=1)
     run = make_occurrence(
         workspace_id=campaign.workspace_id,
         schedule_id=schedule.id,
-        run_id=None,
+        run_id=campaign.id,
         state="blocked",
-        reason="not_made",
-        detail="No list.",
+        reason="readiness",
+        detail="Nothing is set up.",
     )
 
     def operation(tx: Transaction) -> None:
